@@ -43,7 +43,7 @@ function withSecret(clientId: string, client_secret: string): Promise<number> {
 }
 
 describe('a client', () => {
-  it('2.2-01, DG-03: is created as it is given, active, in the node of the token', async () => {
+  it('2.2-01, DG-03: is created as requested, active, in the node of the token', async () => {
     const { client, clientSecret, credentials } = await createdClient(p, token, FULL);
     expect(client).toMatchObject({
       ...FULL,
@@ -60,7 +60,7 @@ describe('a client', () => {
     expect(answer.json).toMatchObject({ expires_in: 60, token_type: 'Bearer' });
   });
 
-  it('D3-08: is without limits, with tokens of an hour, where nothing is said of them', async () => {
+  it('D3-08: has no limits and tokens of an hour by default', async () => {
     const { client } = await createdClient(p, token);
     expect(client).toMatchObject({
       tokenExpiry: { enabled: true, duration: 3_600 },
@@ -73,7 +73,7 @@ describe('a client', () => {
     });
   });
 
-  it('DG-01: is replaced in full: what is absent takes its default', async () => {
+  it('DG-01: is replaced in full: absent members take their defaults', async () => {
     const { client } = await createdClient(p, token, FULL);
     const input: ClientInput = { name: 'Other', grantTypes: ['CLIENT_CREDENTIALS'], scopes: ['users:read'] };
     const { result } = await operate(p, token, UpdateClientDocument, { id: client.id.toUpperCase(), input });
@@ -94,7 +94,7 @@ describe('a client', () => {
     expect(result).toEqual({ __typename: 'Client', ...read.client });
   });
 
-  it('2.2-01: is judged by what it was replaced with, at once', async () => {
+  it('2.2-01: the new settings apply at once', async () => {
     const { client, credentials } = await createdClient(p, token);
     const grant = { grant_type: 'client_credentials', ...credentials };
     expect(await grantStatus(p, grant)).toBe(200);
@@ -109,8 +109,8 @@ describe('a client', () => {
   it.each([
     ['an empty name', { name: '' }, [['name']]],
     ['no grant', { grantTypes: [] }, [['grantTypes']]],
-    ['an address that is none', { allowedIps: ['somewhere'] }, [['allowedIps', '0']]],
-    ['a scope that is none', { scopes: ['two words'] }, [['scopes', '0']]],
+    ['an invalid address', { allowedIps: ['somewhere'] }, [['allowedIps', '0']]],
+    ['an invalid scope', { scopes: ['two words'] }, [['scopes', '0']]],
   ] satisfies [string, Partial<ClientInput>, string[][]][])(
     'DG-03, D3-08: %s is a ValidationError, and nothing is created or changed',
     async (_name, fault, paths) => {
@@ -131,7 +131,7 @@ describe('a client', () => {
 });
 
 describe('the secret of a client', () => {
-  it('D3-06: ends at once when it is rotated without an overlap', async () => {
+  it('D3-06: stops working at once when it is rotated without an overlap', async () => {
     const { client, credentials } = await createdClient(p, token);
     expect(await withSecret(client.id, credentials.client_secret)).toBe(200);
     const next = await rotatedSecret(p, token, client.id);
@@ -140,7 +140,7 @@ describe('the secret of a client', () => {
     expect(await secretsOf(client.id)).toHaveLength(1);
   });
 
-  it('D3-06: lives on for the overlap, beside the new one', async () => {
+  it('D3-06: keeps working for the overlap next to the new secret', async () => {
     const { client, credentials } = await createdClient(p, token);
     const next = await rotatedSecret(p, token, client.id, 60);
     expect(await withSecret(client.id, credentials.client_secret)).toBe(200);
@@ -149,7 +149,7 @@ describe('the secret of a client', () => {
     expect(await withSecret(client.id, next)).toBe(200);
   });
 
-  it('D3-06: no rotation makes a third one live: the older of two ends', async () => {
+  it('D3-06: a rotation never leaves three valid secrets: the oldest stops working', async () => {
     const { client, credentials } = await createdClient(p, token);
     const second = await rotatedSecret(p, token, client.id, 3_600);
     const third = await rotatedSecret(p, token, client.id, 3_600);
@@ -158,7 +158,7 @@ describe('the secret of a client', () => {
     expect(await secretsOf(client.id)).toHaveLength(2);
   });
 
-  it('D3-06: rotations at once leave at most two, and the last one is live', async () => {
+  it('D3-06: concurrent rotations leave at most two valid secrets', async () => {
     const { client } = await createdClient(p, token);
     const secrets = await Promise.all([1, 2, 3, 4].map(() => rotatedSecret(p, token, client.id, 3_600)));
     const statuses = await Promise.all(secrets.map((secret) => withSecret(client.id, secret)));
@@ -166,7 +166,7 @@ describe('the secret of a client', () => {
     expect(await secretsOf(client.id)).toHaveLength(2);
   });
 
-  it('D3-06: one that has an end does not get a later one', async () => {
+  it('D3-06: a rotation does not extend the expiry of a secret that already has one', async () => {
     const { client, credentials } = await createdClient(p, token);
     const endsAt = new Date(Date.now() + clock.skewMs + 30_000).toISOString();
     await rows(p).run((k) =>
@@ -178,7 +178,7 @@ describe('the secret of a client', () => {
     expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
   });
 
-  it('D3-06: shows in every answer until when the previous one works, and then no more', async () => {
+  it('D3-06: every response shows when the previous secret expires, until it has expired', async () => {
     const [rotated, other] = [await createdClient(p, token), await createdClient(p, token)];
     const shown = async () => {
       const { client } = await operate(p, token, ClientDocument, { id: rotated.client.id });
@@ -203,7 +203,7 @@ describe('the secret of a client', () => {
     expect(await shown()).toEqual([null, null, null]);
   });
 
-  it('D3-06: each rotation of one request shows its own previous one', async () => {
+  it('D3-06: each rotation in one request shows the expiry of its own previous secret', async () => {
     const { client } = await createdClient(p, token);
     const rotation = (name: string, seconds: number) =>
       `${name}: rotateClientSecret(id: "${client.id}", overlapSeconds: ${seconds}) {
@@ -217,7 +217,7 @@ describe('the secret of a client', () => {
     expect(third).toBeNull();
   });
 
-  it('D3-06: an overlap of null is none', async () => {
+  it('D3-06: an overlap of null means none', async () => {
     const { client, credentials } = await createdClient(p, token);
     await rotatedSecret(p, token, client.id, null);
     expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
@@ -232,7 +232,7 @@ describe('the secret of a client', () => {
 });
 
 describe('a disabled client', () => {
-  it('D3-07: keeps its settings and its secrets, which work again when it is enabled', async () => {
+  it('D3-07: keeps its settings and its secrets, which work again once it is enabled', async () => {
     const { client, credentials } = await createdClient(p, token, FULL);
     const disabled = await operate(p, token, SetClientStatusDocument, { id: client.id, status: 'DISABLED' });
     expect(disabled.result).toMatchObject({ ...FULL, rateLimit: client.rateLimit, status: 'DISABLED' });

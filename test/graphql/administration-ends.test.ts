@@ -102,7 +102,7 @@ beforeAll(async () => {
 });
 
 describe('a client that is disabled', () => {
-  it('D3-07: however often in one second, brings back nothing that was issued in between', async () => {
+  it('D3-07: repeatedly within one second, does not restore tokens issued in between', async () => {
     const all = await everythingOf(p, token);
     const json = { grant_type: 'client_credentials', ...all.credentials };
     const between: string[] = [];
@@ -117,7 +117,7 @@ describe('a client that is disabled', () => {
     ]);
   });
 
-  it('D3-07: also ends what a replica issued that had not heard of it yet', async () => {
+  it('D3-07: also revokes tokens issued by a replica that did not know of it yet', async () => {
     const all = await everythingOf(p, token);
     const claims = decodeJwt(all.api.access_token);
     const iat = Math.floor(overrides.nowMs() / 1000) + 1;
@@ -127,7 +127,7 @@ describe('a client that is disabled', () => {
     expect(await tokenStatus(p, late)).toBe(401);
   });
 
-  it('D3-07, D3-23: ends its credentials, its tokens and its logins at once, and enabling brings back the first alone', async () => {
+  it('D3-07, D3-23: loses its credentials, tokens and logins at once, and enabling restores only the credentials', async () => {
     const all = await everythingOf(p, token);
     expect(await statuses(p, all)).toEqual(LIVE);
     await setStatus(p, token, all.id, 'DISABLED');
@@ -141,7 +141,7 @@ describe('a client that is disabled', () => {
     expect([await tokenStatus(p, anew), await tokenStatus(p, person.access_token)]).toEqual([200, 200]);
   });
 
-  it('D3-07: ends what was issued within the same second', async () => {
+  it('D3-07: loses tokens issued within the same second', async () => {
     const all = await everythingOf(p, token);
     clock.skewMs += 1_000 - ((Date.now() + clock.skewMs) % 1_000);
     const anew = await p.clientToken(all.credentials);
@@ -153,7 +153,7 @@ describe('a client that is disabled', () => {
 });
 
 describe('a client that is changed', () => {
-  it.each(TAKING)('D3-31: to %s ends its own tokens at once, and no login through it', async (_name, from, to) => {
+  it.each(TAKING)('D3-31: to %s loses its own tokens at once, but no login through it', async (_name, from, to) => {
     const all = await everythingOf(p, token, from);
     await replace(p, token, all.id, from);
     expect(await statuses(p, all)).toEqual(LIVE);
@@ -165,13 +165,13 @@ describe('a client that is changed', () => {
     expect([...(await statuses(p, all)), await tokenStatus(p, anew)]).toEqual([...CUT, 200]);
   });
 
-  it.each(GIVING)('D3-31: to %s ends nothing', async (_name, from, to) => {
+  it.each(GIVING)('D3-31: to %s loses nothing', async (_name, from, to) => {
     const all = await everythingOf(p, token, from);
     await replace(p, token, all.id, to);
     expect(await statuses(p, all)).toEqual(LIVE);
   });
 
-  it('D3-31: however often in one second, keeps what was issued last alone', async () => {
+  it('D3-31: repeatedly within one second, keeps only the token issued last', async () => {
     const all = await everythingOf(p, token, { scopes: ['accounts:read', 'wallets:read'] });
     const issued: string[] = [];
     for (const scopes of [['accounts:read'], [], ['accounts:read'], []]) {
@@ -182,7 +182,7 @@ describe('a client that is changed', () => {
     expect(await Promise.all(issued.map((one) => tokenStatus(p, one)))).toEqual([401, 401, 401, 200]);
   });
 
-  it('D3-31: also ends what a replica issued that had not heard of it yet', async () => {
+  it('D3-31: also loses tokens issued by a replica that did not know of it yet', async () => {
     const all = await everythingOf(p, token, { scopes: ['accounts:read'] });
     const iat = Math.floor(overrides.nowMs() / 1000) + 1;
     const late = signed(p, { ...decodeJwt(all.api.access_token), jti: randomUUID(), iat });
@@ -190,7 +190,7 @@ describe('a client that is changed', () => {
     expect(await tokenStatus(p, late)).toBe(401);
   });
 
-  it('D3-31: ends an open subscription of its own token', async () => {
+  it('D3-31: loses an open subscription of its own token', async () => {
     const all = await everythingOf(p, token, { scopes: ['transactions:read', 'accounts:read'] });
     const stream = await openStream(p, all.api.access_token, 'subscription { transactionUpdates { cursor } }');
     expect(stream.response.status).toBe(200);
@@ -202,7 +202,7 @@ describe('a client that is changed', () => {
 describeReal(['postgres', 'redis'], 'on every replica', () => {
   describe.each([
     ['over one Redis', startOnSharedStores],
-    ['each with a cache of its own', startPortcullis],
+    ['each with its own cache', startPortcullis],
   ])('%s', (_name, start) => {
     let p: Portcullis;
     let replica: Portcullis;
@@ -218,7 +218,7 @@ describeReal(['postgres', 'redis'], 'on every replica', () => {
       await p[Symbol.asyncDispose]();
     });
 
-    it('D3-07, D3-23: what a disabled client had ends here at once and there with its next reading, and stays ended', async () => {
+    it('D3-07, D3-23: the access of a disabled client ends here at once and on a replica at its next poll, and stays revoked', async () => {
       const all = await everythingOf(p, token);
       expect(await statuses(replica, all)).toEqual(LIVE);
       await setStatus(p, token, all.id, 'DISABLED');
@@ -231,7 +231,7 @@ describeReal(['postgres', 'redis'], 'on every replica', () => {
       expect(await statuses(replica, all)).toEqual(ENABLED);
     });
 
-    it('D3-31: tokens of a client that lost a scope end here at once and there with its next reading', async () => {
+    it('D3-31: tokens of a client that lost a scope end here at once and on a replica at its next poll', async () => {
       const all = await everythingOf(p, token, { scopes: ['accounts:read'] });
       expect(await statuses(replica, all)).toEqual(LIVE);
       await replace(p, token, all.id, { scopes: [] });
@@ -241,7 +241,7 @@ describeReal(['postgres', 'redis'], 'on every replica', () => {
       expect([await tokenStatus(p, anew), await tokenStatus(replica, anew)]).toEqual([200, 200]);
     });
 
-    it("D3-26: a leaver's sessions end here at once and there with its next reading", async () => {
+    it('D3-26: sessions of a disabled supervisor end here at once and on a replica at its next poll', async () => {
       const { id, username } = await addSupervisor(p, PASSWORD);
       const { access_token, refresh_token } = await login(replica, username);
       const grant = { grant_type: 'refresh_token', ...p.demo.client, refresh_token };

@@ -59,20 +59,20 @@ function client(id: string) {
   return operate(p, token, ClientDocument, { id });
 }
 
-describe('a weaker holder of clients:manage', () => {
-  it('D3-23, D3-26: creates clients with what it holds, and none with more', async () => {
+describe('a client with clients:manage and few other permissions', () => {
+  it('D3-23, D3-26: creates clients with permissions that it has, and none with others', async () => {
     const some = await operate(p, weak, CreateClientDocument, { input: { ...INPUT, scopes: ['accounts:read'] } });
     expect(some.result.__typename).toBe('CreatedClient');
     const input = { ...INPUT, scopes: ['accounts:read', LACKED, 'audit:read'] };
     expect((await operate(p, weak, CreateClientDocument, { input })).result).toMatchObject(FORBIDDEN);
   });
 
-  it('D3-23: creates none with a scope that nobody knows', async () => {
+  it('D3-23: creates no client with an unknown scope', async () => {
     const { result } = await operate(p, weak, CreateClientDocument, { input: { ...INPUT, scopes: ['made:up'] } });
     expect(result).toMatchObject({ __typename: 'ForbiddenError', permission: 'made:up' });
   });
 
-  it('D3-26: replaces no client that has more, nor one that would', async () => {
+  it('D3-26: neither replaces a client with more permissions nor gives a client more', async () => {
     const strong = await strongClient();
     const before = await client(strong);
     const less = await operate(p, weak, UpdateClientDocument, { id: strong, input: INPUT });
@@ -85,7 +85,7 @@ describe('a weaker holder of clients:manage', () => {
     expect(same.result).toMatchObject({ __typename: 'Client', name: 'Renamed' });
   });
 
-  it('D3-26: rotates no secret of a client that has more', async () => {
+  it('D3-26: rotates no secret of a client with more permissions', async () => {
     const id = await strongClient();
     expect((await operate(p, weak, RotateClientSecretDocument, { id })).result).toMatchObject(FORBIDDEN);
     const { client: own } = await createdClient(p, weak);
@@ -93,7 +93,7 @@ describe('a weaker holder of clients:manage', () => {
     expect(result.__typename).toBe('CreatedClient');
   });
 
-  it('D3-26: disables a client that has more, and does not enable it', async () => {
+  it('D3-26: disables a client with more permissions, but does not enable it', async () => {
     const id = await strongClient();
     const disabled = await operate(p, weak, SetClientStatusDocument, { id, status: 'DISABLED' });
     expect(disabled.result).toMatchObject({ status: 'DISABLED' });
@@ -102,14 +102,14 @@ describe('a weaker holder of clients:manage', () => {
     expect(await client(id)).toMatchObject({ client: { status: 'DISABLED' } });
   });
 
-  it('D3-26: creates no supervisor whose role has more', async () => {
+  it('D3-26: creates no supervisor whose role has more permissions', async () => {
     const input = { username: 'weak-made', password: PASSWORD, role: 'viewer' };
     expect((await operate(p, weak, CreateSupervisorDocument, { input })).result).toMatchObject(FORBIDDEN);
     const { supervisors } = await operate(p, token, SupervisorsDocument, { first: 100 });
     expect(supervisors.edges.map(({ node }) => node.username)).not.toContain('weak-made');
   });
 
-  it('D3-26: sets no password and no role, and enables nobody, where the role has more', async () => {
+  it('D3-26: sets no password and no role of a supervisor with more permissions, and does not enable one', async () => {
     const id = await viewer();
     const password = await operate(p, weak, SetSupervisorPasswordDocument, { id, password: 'another password' });
     expect(password.result).toMatchObject(FORBIDDEN);
@@ -121,7 +121,7 @@ describe('a weaker holder of clients:manage', () => {
     expect(enabled.result).toMatchObject(FORBIDDEN);
   });
 
-  it('D3-26: gives no role that has more, and takes none that has more', async () => {
+  it('D3-26: neither gives nor takes a role with more permissions', async () => {
     const viewers = await p.clientToken(await addClient(p, { scopes: [...VIEWER, 'clients:manage'] }));
     const id = await viewer();
     const up = await operate(p, viewers, SetSupervisorRoleDocument, { id, role: 'operator' });
@@ -131,7 +131,7 @@ describe('a weaker holder of clients:manage', () => {
     expect(down.result).toMatchObject({ __typename: 'ForbiddenError', permission: 'wallets:write' });
   });
 
-  it('D3-26, D3-30: revokes the sessions of anybody, and unlocks nobody whose role has more', async () => {
+  it('D3-26, D3-30: revokes the sessions of any supervisor, but unlocks none whose role has more permissions', async () => {
     const id = await viewer();
     const revoked = await operate(p, weak, RevokeSessionsDocument, { supervisorId: id });
     expect(revoked.result.__typename).toBe('Supervisor');
@@ -139,7 +139,7 @@ describe('a weaker holder of clients:manage', () => {
     expect(unlocked.result).toMatchObject(FORBIDDEN);
   });
 
-  it('D3-30: gets no more guesses at a password than anybody', async () => {
+  it('D3-30: gets no additional guesses at a password by unlocking', async () => {
     const { id, username } = await createdSupervisor(p, token, { username: `guessed-${randomUUID()}` });
     const grant = { grant_type: 'password', ...p.demo.client, username };
     for (let wrong = 0; wrong < 5; wrong += 1) {
@@ -154,7 +154,7 @@ describe('a weaker holder of clients:manage', () => {
 });
 
 describe("a client's own token", () => {
-  it('D3-26: changes that client in no way; a login made through it does', async () => {
+  it('D3-26: cannot change that client; a login through it can', async () => {
     const own = { __typename: 'ForbiddenError', permission: 'clients:manage' };
     const { client: made, credentials } = await createdClient(p, token, {
       grantTypes: ['CLIENT_CREDENTIALS', 'PASSWORD'],
@@ -180,8 +180,8 @@ describe("a client's own token", () => {
   });
 });
 
-describe('what belongs to another node', () => {
-  it('D4-01: is not found, byte for byte as what is not there, by each mutation and query', async () => {
+describe('objects of another node', () => {
+  it('D4-01: get the same bytes as unknown ids, in each mutation and query', async () => {
     const other = p.demo.other_node;
     const [foreign] = await rows(p).run((k) =>
       k.selectFrom('supervisors').select('id').where('node_id', '=', other.node_id),
@@ -205,7 +205,7 @@ describe('what belongs to another node', () => {
     expect(await p.clientToken(other.client)).toMatch(/^ey/);
   });
 
-  it('D4-01: is in no list', async () => {
+  it('D4-01: are in no list', async () => {
     const { json } = await p.call('POST', '/graphql', {
       token: await p.clientToken(p.demo.other_node.client),
       json: { query: '{ clients { totalCount edges { node { id } } } supervisors { totalCount } }' },
@@ -239,7 +239,7 @@ const FREER: [string, Partial<ClientInput>][] = [
 ];
 const REFUSED = { __typename: 'ForbiddenError', permission: 'clients:manage' };
 
-describe('a client that has limits', () => {
+describe('a client with limits', () => {
   /** Of a client with every kind of limit but a certificate, each wide enough for these tests. */
   let bound: string;
   /** Of a login through that client. */
@@ -256,34 +256,37 @@ describe('a client that has limits', () => {
     person = (await login(p, username, { client: credentials })).access_token;
   });
 
-  it('D3-30: makes clients that are as free as itself, or less', async () => {
+  it('D3-30: creates clients with the same or stricter limits', async () => {
     const narrow: Partial<ClientInput> = { allowedIps: ['127.0.0.1', '::ffff:127.1.0.0/112'], monthlyLimit: 1 };
     for (const input of [BOUNDED, { ...BOUNDED, ...narrow }]) {
       expect((await operate(p, bound, CreateClientDocument, { input })).result.__typename).toBe('CreatedClient');
     }
   });
 
-  it.each(FREER)('D3-30: makes, changes and takes hold of no client with %s; a login does', async (_name, freer) => {
-    const input = { ...BOUNDED, ...freer };
-    expect((await operate(p, bound, CreateClientDocument, { input })).result).toMatchObject(REFUSED);
-    const { client: own } = await createdClient(p, bound, BOUNDED);
-    expect((await operate(p, bound, UpdateClientDocument, { id: own.id, input })).result).toMatchObject(REFUSED);
-    expect((await operate(p, bound, ClientDocument, { id: own.id })).client).toEqual(own);
+  it.each(FREER)(
+    'D3-30: neither creates nor changes nor takes over a client with %s; a login does',
+    async (_name, freer) => {
+      const input = { ...BOUNDED, ...freer };
+      expect((await operate(p, bound, CreateClientDocument, { input })).result).toMatchObject(REFUSED);
+      const { client: own } = await createdClient(p, bound, BOUNDED);
+      expect((await operate(p, bound, UpdateClientDocument, { id: own.id, input })).result).toMatchObject(REFUSED);
+      expect((await operate(p, bound, ClientDocument, { id: own.id })).client).toEqual(own);
 
-    const updated = await operate(p, person, UpdateClientDocument, { id: own.id, input });
-    expect(updated.result.__typename).toBe('Client');
-    expect((await operate(p, person, CreateClientDocument, { input })).result.__typename).toBe('CreatedClient');
-    const { id } = own;
-    expect((await operate(p, bound, RotateClientSecretDocument, { id })).result).toMatchObject(REFUSED);
-    const disabled = await operate(p, bound, SetClientStatusDocument, { id, status: 'DISABLED' });
-    expect(disabled.result).toMatchObject({ status: 'DISABLED' });
-    const enabled = await operate(p, bound, SetClientStatusDocument, { id, status: 'ACTIVE' });
-    expect(enabled.result).toMatchObject(REFUSED);
-    const narrowed = await operate(p, bound, UpdateClientDocument, { id, input: BOUNDED });
-    expect(narrowed.result).toMatchObject({ __typename: 'Client', ...BOUNDS });
-  });
+      const updated = await operate(p, person, UpdateClientDocument, { id: own.id, input });
+      expect(updated.result.__typename).toBe('Client');
+      expect((await operate(p, person, CreateClientDocument, { input })).result.__typename).toBe('CreatedClient');
+      const { id } = own;
+      expect((await operate(p, bound, RotateClientSecretDocument, { id })).result).toMatchObject(REFUSED);
+      const disabled = await operate(p, bound, SetClientStatusDocument, { id, status: 'DISABLED' });
+      expect(disabled.result).toMatchObject({ status: 'DISABLED' });
+      const enabled = await operate(p, bound, SetClientStatusDocument, { id, status: 'ACTIVE' });
+      expect(enabled.result).toMatchObject(REFUSED);
+      const narrowed = await operate(p, bound, UpdateClientDocument, { id, input: BOUNDED });
+      expect(narrowed.result).toMatchObject({ __typename: 'Client', ...BOUNDS });
+    },
+  );
 
-  it('D3-30: says what to change', async () => {
+  it('D3-30: gets an error that says what to change', async () => {
     const input = { ...BOUNDED, allowedIps: ['192.0.2.0/24'], monthlyLimit: null };
     const { result } = await operate(p, bound, CreateClientDocument, { input });
     expect(result).toEqual({
@@ -293,7 +296,7 @@ describe('a client that has limits', () => {
     });
   });
 
-  it('D3-30: takes hold of no supervisor, whose logins are without limits; ends their access as before', async () => {
+  it('D3-30: takes over no supervisor, whose logins have no limits; it may still revoke their access', async () => {
     const { id } = await createdSupervisor(p, token, { username: `viewer-${randomUUID()}` });
     const supervisor = { username: `made-${randomUUID()}`, password: PASSWORD, role: 'viewer' };
     const refused = [
@@ -312,7 +315,7 @@ describe('a client that has limits', () => {
     expect(enabled.result).toMatchObject({ status: 'ACTIVE' });
   });
 
-  it('D3-30: is held to its limits as they are now, not as they were when its token was issued', async () => {
+  it('D3-30: is checked against its current limits, not those at the time of its token', async () => {
     const { client, credentials } = await createdClient(p, token, { ...BOUNDED, allowedIps: [] });
     const own = await p.clientToken(credentials);
     const input = { ...BOUNDED, allowedIps: [] };
@@ -321,7 +324,7 @@ describe('a client that has limits', () => {
     expect((await operate(p, own, CreateClientDocument, { input })).result).toMatchObject(REFUSED);
   });
 
-  it('D3-30: hands on the certificate that it must show', async () => {
+  it('D3-30: passes on its certificate requirement to clients that it creates', async () => {
     const rest = '0'.repeat(60);
     const certificate = { 'ssl-client-fingerprint': `AB:CD${rest}` };
     const client = await addClient(p, {

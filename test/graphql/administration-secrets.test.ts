@@ -59,7 +59,7 @@ describe('the secret of a client', () => {
       'rotated',
       () => `mutation { it: rotateClientSecret(id: "${clientId}") { ... on CreatedClient { clientSecret } } }`,
     ],
-  ])('D3-06: is told once and stands in no log line, record or table: %s', async (_name, query) => {
+  ])('D3-06: is returned once and appears in no log line, record or table: %s', async (_name, query) => {
     const { json, record, trace } = await traceOf(query());
     const { clientSecret, name } = json.data.it;
     const secret = clientSecret ?? name;
@@ -70,7 +70,7 @@ describe('the secret of a client', () => {
     expect(trace).not.toContain(secret);
   });
 
-  it('D3-06: is no field of a client, which shows only when the previous one expires', async () => {
+  it('D3-06: is not a field of a client, which has only the expiry of the previous secret', async () => {
     const { json } = await p.call('POST', '/graphql', {
       token,
       json: { query: '{ __type(name: "Client") { fields { name } } }' },
@@ -111,7 +111,7 @@ describe('the password of a supervisor', () => {
       () => [`mutation { setSupervisorPassword(id: "x", password: ["${SECRET}"]) { __typename } }`],
     ],
   ] as [string, () => [string, object?]][])(
-    'D3-26: stands in no log line, record or table when it is sent %s',
+    'D3-26: appears in no log line, record or table when it is sent %s',
     async (_name, sending) => {
       const { trace } = await traceOf(...sending());
       expect(trace).not.toContain(SECRET);

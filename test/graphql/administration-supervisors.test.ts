@@ -49,7 +49,7 @@ async function demoAdmin(): Promise<string> {
 
 describe('a supervisor', () => {
   it.each(['admin', 'operator', 'viewer'])(
-    'DG-03, D3-26: is created as %s, with what the role allows, and can log in',
+    'DG-03, D3-26: is created as %s, with the permissions of the role, and can log in',
     async (role) => {
       const username = newName();
       const created = await createdSupervisor(p, token, { username, role });
@@ -67,7 +67,7 @@ describe('a supervisor', () => {
     },
   );
 
-  it('D3-26: has a name that no other of the node has, in any case of its letters', async () => {
+  it('D3-26: has a username unique within the node, case-insensitive', async () => {
     const username = newName();
     await createdSupervisor(p, token, { username });
     const input = { username: username.toUpperCase(), password: PASSWORD, role: 'viewer' };
@@ -81,7 +81,7 @@ describe('a supervisor', () => {
     expect(await createdSupervisor(p, other, { username })).toMatchObject({ username });
   });
 
-  it('D3-26: logs in with the new password alone', async () => {
+  it('D3-26: logs in only with the new password', async () => {
     const { id, username } = await createdSupervisor(p, token, { username: newName() });
     const password = 'another good password';
     const { result } = await operate(p, token, SetSupervisorPasswordDocument, { id: id.toUpperCase(), password });
@@ -99,7 +99,7 @@ describe('a supervisor', () => {
     expect(await loginStatus(username)).toBe(200);
   });
 
-  it('D3-26: tells until when it is locked, and logs in at once when it is unlocked', async () => {
+  it('D3-26: shows the end of its lockout, and logs in at once after it is unlocked', async () => {
     const { id, username } = await addSupervisor(p, PASSWORD);
     for (let wrong = 0; wrong < 5; wrong += 1) expect(await loginStatus(username, 'wrong')).toBe(401);
     expect(await loginStatus(username)).toBe(401);
@@ -122,7 +122,7 @@ describe('the sessions of a supervisor', () => {
     ['revoking them', (supervisorId) => operate(p, token, RevokeSessionsDocument, { supervisorId })],
   ];
 
-  it.each(changes)('D3-26, D3-23: end with %s: access and refresh', async (_name, change) => {
+  it.each(changes)('D3-26, D3-23: end after %s, both access and refresh tokens', async (_name, change) => {
     const [{ id, username }, other] = [await addSupervisor(p, PASSWORD), await addSupervisor(p, PASSWORD)];
     const [first, second, kept] = [await login(p, username), await login(p, username), await login(p, other.username)];
     expect((await change(id)).result.__typename).toBe('Supervisor');
@@ -132,7 +132,7 @@ describe('the sessions of a supervisor', () => {
     expect(await grantStatus(p, { grant_type: 'refresh_token', ...p.demo.client, refresh_token })).toBe(401);
   });
 
-  it('D3-26: do not end with unlocking', async () => {
+  it('D3-26: do not end after an unlock', async () => {
     const { id, username } = await addSupervisor(p, PASSWORD);
     const { access_token } = await login(p, username);
     await operate(p, token, UnlockSupervisorDocument, { id });
@@ -141,7 +141,7 @@ describe('the sessions of a supervisor', () => {
 });
 
 describe('the last active admin', () => {
-  it('D3-26: is neither disabled nor demoted, not even by its own login, and keeps its sessions', async () => {
+  it('D3-26: cannot be disabled or demoted, not even by its own login, and keeps its sessions', async () => {
     const id = await demoAdmin();
     const { access_token } = await login(p, p.demo.supervisor.username, { password: p.demo.supervisor.password });
     const refused = [
@@ -159,7 +159,7 @@ describe('the last active admin', () => {
     expect((await supervisors()).find((one) => one.id === id)).toMatchObject({ role: 'admin', status: 'ACTIVE' });
   });
 
-  it('D3-26: is another one where there is another active one', async () => {
+  it('D3-26: is the remaining one after another active admin was demoted', async () => {
     const second = await createdSupervisor(p, token, { username: newName(), role: 'admin' });
     const id = await demoAdmin();
     const demoted = await operate(p, token, SetSupervisorRoleDocument, { id, role: 'operator' });

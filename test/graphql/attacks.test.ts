@@ -57,15 +57,15 @@ describe.each(
     .toArray(),
 )('%s', (_group, attacks) => {
   it.each(attacks.map((attack): [string, Attack] => [attack.name, attack]))(
-    'DG-06: %s comes to nothing, and tells nothing of the inside',
+    'DG-06: %s has no effect and reveals no internals',
     async (_name, attack) => {
       expectAnswer(attack, await launch(attack, attack.isProduction ? closed : open));
     },
   );
 });
 
-describe('afterwards', () => {
-  it('DG-06: honest queries are answered, and no object has what was sent for a prototype', async () => {
+describe('after all attacks', () => {
+  it('DG-06: ordinary queries are answered, and no prototype was polluted', async () => {
     const json = { query: '{ me { nodeId } accounts(first: 2) { totalCount edges { node { id } } } }' };
     const answer = await portcullis.call('POST', '/graphql', { token: open.token, json });
     expect(answer.json).toMatchObject({ data: { me: { nodeId: portcullis.demo.node_id } } });
@@ -73,7 +73,7 @@ describe('afterwards', () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  it('DG-06: there are at least sixty attacks, each under a name of its own', () => {
+  it('DG-06: there are at least sixty attacks, with distinct names', () => {
     const names = new Set(ATTACKS.map(({ group, name }) => `${group}: ${name}`));
     expect(names.size).toBe(ATTACKS.length);
     expect(ATTACKS.length).toBeGreaterThanOrEqual(60);

@@ -32,7 +32,7 @@ function withSecret<Value>(value: Value): Value {
   return JSON.parse(JSON.stringify(value).replaceAll('***', SECRET));
 }
 
-describe('the document of a valid operation', () => {
+describe('the recorded document of a valid operation', () => {
   it.each([
     ['an argument', SET],
     ['an input field', 'mutation { createSupervisor(input: {name: "Ada", password: "***"}) }'],
@@ -69,7 +69,7 @@ describe('the document of a valid operation', () => {
       `"uses password=${SECRET}" query { clients(name: "kept") { id } }`,
     ],
   ])(
-    'D2-21: shows no secret in %s, and all else but comments',
+    'D2-21: shows no secret in %s, and everything else except comments',
     async (_place, expected, query = withSecret(expected)) => {
       expect((await shownRequest({ query })).query).toBe(print(parse(expected)));
     },
@@ -81,12 +81,12 @@ describe('the document of a valid operation', () => {
     'mutation ($x: String!) { setSupervisorPassword(id: "7", password: $x) }',
     '{ things { __typename ... on Created { clientSecret } } }',
     'query { clients(name: """{"kept": 1}""") { id } }',
-  ])('D2-21: without a secret stays as it was: %s', async (query) => {
+  ])('D2-21: without a secret is unchanged: %s', async (query) => {
     expect((await shownRequest({ query, variables: { x: 'x', query: 'x' } })).query).toBe(query);
   });
 });
 
-describe('the variables of a valid operation', () => {
+describe('the recorded variables of a valid operation', () => {
   it.each<[way: string, query: string, expected: Record<string, unknown>, variables?: Record<string, unknown>]>([
     [
       'by another name',
@@ -121,11 +121,14 @@ describe('the variables of a valid operation', () => {
       'query ($q: String, $s: Settings) { a: check(search: $q) b: check(settings: $s) }',
       { q: '***', s: { label: 'kept', search: '***' } },
     ],
-  ])('D2-21: shows no secret %s, and all else', async (_way, query, expected, variables = withSecret(expected)) => {
-    expect(await shownRequest({ query, variables })).toEqual({ query, variables: expected });
-  });
+  ])(
+    'D2-21: shows no secret %s, and everything else',
+    async (_way, query, expected, variables = withSecret(expected)) => {
+      expect(await shownRequest({ query, variables })).toEqual({ query, variables: expected });
+    },
+  );
 
-  it('D2-21: inside a literal that has a masked name are hidden with it', async () => {
+  it('D2-21: inside a literal with a masked name are masked with it', async () => {
     const query = 'query ($v: String!) { check(settings: {label: "kept", secret: {label: $v, clientSecret: $v}}) }';
     expect(await shownRequest({ query, variables: { v: SECRET } })).toEqual({
       query: print(parse('query ($v: String!) { check(settings: {label: "kept", secret: "***"}) }')),
@@ -134,7 +137,7 @@ describe('the variables of a valid operation', () => {
   });
 });
 
-describe('the answer of a valid operation', () => {
+describe('the recorded response of a valid operation', () => {
   const made = (selection: string) => `mutation { createClient(name: "n") { ${selection} } }`;
   it.each<[place: string, query: string, expected: object]>([
     ['an alias', made('x: clientSecret client { name }'), { createClient: { x: '***', client: { name: 'Ada' } } }],
@@ -168,12 +171,12 @@ describe('the answer of a valid operation', () => {
       'mutation { a: createClient(name: "n") { client { id } } a: createClient(name: "n") { ...F } } fragment F on Created { client { s: secret { since } } }',
       { a: { client: { id: '1', s: '***' } } },
     ],
-  ])('D2-21: shows no secret under %s, and all else that is called otherwise', async (_place, query, expected) => {
+  ])('D2-21: shows no secret under %s, and every other field', async (_place, query, expected) => {
     expect(JSON.parse((await shown({ query })).response)).toEqual({ data: expected });
   });
 });
 
-describe('an operation that is not valid', () => {
+describe('the record of an invalid operation', () => {
   it.each<[fault: string, query: string, variables?: Record<string, unknown>]>([
     ['an unknown member', IN, { in: { name: 'Ada', pasword: SECRET } }],
     ['a string in the place of an object', IN, { in: SECRET }],
@@ -199,7 +202,7 @@ describe('an operation that is not valid', () => {
     ['a string too many', SET.replace('"***"', `"a" "${SECRET}" """${SECRET}"""`)],
     ['other quotes', SET.replace('"***"', "'ZQhunter2'")],
     ['a string without its end', SET.replace('"***"', `"ab${SECRET}`)],
-  ])('D2-21: with %s shows it neither in its request nor in an error, whose place it tells', async (...given) => {
+  ])('D2-21: with %s has no secret in its request or its error, which still has a location', async (...given) => {
     const [, query, variables] = given;
     const { request, response } = await shown({ query, variables });
     expect(request).toBeNull();
@@ -208,7 +211,7 @@ describe('an operation that is not valid', () => {
   });
 });
 
-describe('an error of a valid operation', () => {
+describe('the recorded error of a valid operation', () => {
   it.each([
     ['a literal', { query: `{ missing { id } check(token: "${SECRET}") }` }, '***'],
     [
@@ -217,15 +220,15 @@ describe('an error of a valid operation', () => {
       '***',
     ],
     ['nothing', { query: '{ missing { id } }' }, 'internal error'],
-  ])('D2-21: shows its code, and its message where the record masks nothing: %s', async (_place, params, message) => {
+  ])('D2-21: has its code, and its message if nothing in the record is masked: %s', async (_place, params, message) => {
     const { response } = await shown(params);
     const extensions = { code: 'INTERNAL_SERVER_ERROR' };
     expect(JSON.parse(response)).toMatchObject({ data: null, errors: [{ message, extensions }] });
   });
 });
 
-describe('a record that is cut', () => {
-  it('D2-09 D2-21: shows no part of a secret, wherever it is cut', () => {
+describe('the record of a cut response', () => {
+  it('D2-09 D2-21: has no part of a secret, wherever it is cut', () => {
     const names = new Set(['x']);
     const body = Buffer.from(JSON.stringify({ data: { createClient: { x: SECRET } } }));
     for (let length = 0; length < body.length; length += 1) {

@@ -34,7 +34,7 @@ describe('an operation over HTTP', () => {
     expect(record.request_bytes).toBe(JSON.stringify({ query: SET, variables: { p: SECRET } }).length);
   });
 
-  it('D2-21: the secret that it is told once is not in its record', async () => {
+  it('D2-21: a secret in its response is not in its record', async () => {
     const answer = await stand.post({ query: CREATE });
     expect(answer).toContain(SECRET);
     const record = onlyRecord();
@@ -42,7 +42,7 @@ describe('an operation over HTTP', () => {
     expect(record.response_bytes).toBe(answer.length);
   });
 
-  it('D2-21: the same document again is masked again', async () => {
+  it('D2-21: the same document is masked again when it is repeated', async () => {
     for (let time = 0; time < 3; time += 1) await stand.post({ query: LITERAL });
     expect(stand.records.map((record) => JSON.parse(record.request_body ?? '').query)).toEqual(
       Array(3).fill(LITERAL_MASKED),
@@ -60,7 +60,7 @@ describe('an operation over HTTP', () => {
     expect(new URLSearchParams(onlyRecord().query ?? '').get('query')).toBe(LITERAL_MASKED);
   });
 
-  it('D2-21: by GET shows nothing of what stands beside it', async () => {
+  it('D2-21: by GET is recorded without other query parameters', async () => {
     const query = new URLSearchParams({ query: `{ nothing(x: "${SECRET}") }`, 'variables[p]': SECRET });
     await stand.get(`query=${encodeURIComponent(LITERAL)}&${query}&mutation{x(y:"${SECRET}")}`);
     expect(new URLSearchParams(onlyRecord().query ?? '').get('query')).not.toBeNull();
@@ -76,22 +76,19 @@ describe('an operation over HTTP', () => {
     ['too large a batch', JSON.stringify(Array(11).fill({ query: SET, variables: { p: SECRET } }))],
     ['an empty batch', '[]'],
     ['a nested body', `{"query":"{ nothing }","variables":${'['.repeat(100_000)}"${SECRET}"${']'.repeat(100_000)}}`],
-  ])(
-    'D2-21 D2-20: %s leaves one record, and the secret neither in it nor in the log, but its length',
-    async (_fault, body) => {
-      await stand.post(body);
-      const { request_body, request_bytes, response_body } = onlyRecord();
-      expect([request_body, request_bytes]).toEqual([null, Buffer.byteLength(body)]);
-      expect(response_body).toContain('"message"');
-    },
-  );
+  ])('D2-21 D2-20: %s leaves one record with its length, and no secret in record or log', async (_fault, body) => {
+    await stand.post(body);
+    const { request_body, request_bytes, response_body } = onlyRecord();
+    expect([request_body, request_bytes]).toEqual([null, Buffer.byteLength(body)]);
+    expect(response_body).toContain('"message"');
+  });
 
-  it('D2-21 D2-28: with a member that was sent twice shows nothing of it', async () => {
+  it('D2-21 D2-28: with a repeated member is recorded without its body', async () => {
     await stand.post(`{"query":"mutation { x(pasword: \\"${SECRET}\\") }","query":"{ clients { id } }"}`);
     expect(onlyRecord().request_body).toBeNull();
   });
 
-  it('D2-21: that becomes too large while it is read shows nothing of it', async () => {
+  it('D2-21: that becomes too large while it is read is recorded without its body', async () => {
     const body = new Blob([JSON.stringify({ query: `{ x(pasword: "${SECRET}") }`, filler: 'x'.repeat(1_100_000) })]);
     const init = {
       method: 'POST',
@@ -104,7 +101,7 @@ describe('an operation over HTTP', () => {
     expect([status_code, request_body]).toEqual([413, null]);
   });
 
-  it('D2-21: over 64 KiB shows no part of a secret', async () => {
+  it('D2-21: over 64 KiB is recorded without any part of a secret', async () => {
     const query = 'query ($t: String, $s: [String!]) { check(token: $t, codes: $s) }';
     const codes = Array(700).fill('x'.repeat(93));
     for (let pad = 0; pad < 8; pad += 1) {
@@ -125,7 +122,7 @@ describe('an operation over HTTP', () => {
     expect(record.request_body).toContain('created(token: \\"***\\")');
   });
 
-  it('D2-21: that answers an error where a secret was given shows the kind of the error', async () => {
+  it('D2-21: that gets an error about a secret is recorded with the code of the error', async () => {
     const query = 'mutation ($in: SupervisorInput!) { createSupervisor(input: $in) }';
     const answer = await stand.post({ query, variables: { in: { name: 'Ada', password: SECRET, x: 1 } } });
     expect(answer).not.toContain(SECRET);
@@ -134,7 +131,7 @@ describe('an operation over HTTP', () => {
     expect(JSON.parse(onlyRecord().response_body ?? '')).toEqual({ errors: [{ ...error, message: '***' }] });
   });
 
-  it('D2-21: whose execution fails shows all but its secrets', async () => {
+  it('D2-21: whose execution fails is recorded except for its secrets', async () => {
     await stand.post({
       query: 'query ($t: String) { missing { id } check(token: $t, codes: ["kept"]) }',
       variables: { t: SECRET },
@@ -145,7 +142,7 @@ describe('an operation over HTTP', () => {
 });
 
 describe('a batch', () => {
-  it('D2-20 D2-21: leaves a record for each operation, with its own document, variables and answer', async () => {
+  it('D2-20 D2-21: leaves a record for each operation, with its own document, variables and response', async () => {
     const batch = [
       { query: SET, variables: { p: SECRET } },
       { query: CREATE },
@@ -182,7 +179,7 @@ describe('a batch', () => {
   });
 });
 
-describe('an operation of a socket', () => {
+describe('an operation on a WebSocket', () => {
   async function run(payload: { query: string; variables?: Record<string, unknown> }): Promise<string> {
     const client = socketClient(stand, 'x');
     const got: unknown[] = [];

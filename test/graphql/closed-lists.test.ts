@@ -117,15 +117,15 @@ const TEXTS: Record<string, string> = {
   'WalletRuleInput.type': INPUT,
 };
 
-describe('closed lists', () => {
-  it('D8-02: are found in the schemas of inputs, responses and tools', () => {
+describe('closed lists of values', () => {
+  it('D8-02: exist in the schemas of inputs, responses and tools', () => {
     expect([...(closed.get('timePeriod') ?? [])]).toEqual(['hour', 'day', 'week', 'month', 'year']);
     expect([...closed.keys()]).toEqual(
       expect.arrayContaining(['type', 'status', 'collection', 'grantTypes', 'tokenUse', 'op']),
     );
   });
 
-  it('D2-31 D8-02: are enums in GraphQL, but for those that are texts for a reason', () => {
+  it('D2-31 D8-02: are enums in GraphQL, except documented strings', () => {
     const texts = [...coordinates()].flatMap(([at, name, type]) => {
       const isText = getNamedType(type).name === 'String' && (closed.has(name) || at in TEXTS);
       return isText ? [at] : [];

@@ -43,8 +43,8 @@ async function answersTo({ query, variables }: RandomDocument, token = stand.tok
   return [texts[0] ?? '', texts.at(-1) ?? ''];
 }
 
-describe('a query that comes again', () => {
-  it('DG-01: is answered with the same bytes by compiled code, whatever it asks', async () => {
+describe('a frequent query', () => {
+  it('DG-01: gets the same bytes from compiled code, whatever it requests', async () => {
     await fc.assert(
       fc.asyncProperty(randomDocument(ids), async (document) => {
         const [own, compiled] = await answersTo(document);
@@ -54,7 +54,7 @@ describe('a query that comes again', () => {
     );
   });
 
-  it('DG-04: nor does it tell more, or in other words, where permissions are missing', async () => {
+  it('DG-04: gets the same errors from compiled code if permissions are missing', async () => {
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name.startsWith('accounts')) });
     await fc.assert(
       fc.asyncProperty(randomDocument(ids), async (document) => {
@@ -66,8 +66,8 @@ describe('a query that comes again', () => {
   });
 
   it.each([
-    ['a variable that does not hold', 'query ($n: Int) { accounts(first: $n) { totalCount } }', { n: 'x' }],
-    ['a page over its size', 'query ($f: AccountFilter) { accounts(first: 0, filter: $f) { totalCount } }', { f: [] }],
+    ['an invalid variable', 'query ($n: Int) { accounts(first: $n) { totalCount } }', { n: 'x' }],
+    ['an invalid page size', 'query ($f: AccountFilter) { accounts(first: 0, filter: $f) { totalCount } }', { f: [] }],
     ['a missing id', 'query ($id: ID!) { account(id: $id) { name } }', {}],
     ['a forged cursor', '{ accounts(after: "x") { totalCount } }', {}],
     ['a literal with a variable in it', 'query ($s: Int) { accounts(filter: {status: $s}) { totalCount } }', { s: 1 }],
@@ -75,12 +75,12 @@ describe('a query that comes again', () => {
     ['the schema', '{ __type(name: "Account") { fields { name } } me { __typename } }', {}],
     ['a default', 'query ($n: Int = 2) { accounts(first: $n) { edges { node { name } } } }', {}],
     ['null', 'query ($n: Int, $f: AccountFilter) { accounts(first: $n, filter: $f) { totalCount } }', { f: null }],
-  ])('DG-01: with %s, too', async (_name, query, variables) => {
+  ])('DG-01: gets the same bytes with %s', async (_name, query, variables) => {
     const [own, compiled] = await answersTo({ query, variables });
     expect(compiled).toBe(own);
   });
 
-  it('DG-05: what fails below it is masked with its place, and is not tried again', async () => {
+  it('DG-05: an error in its execution is masked with its location, and the query is not executed twice', async () => {
     const query = '{\n  me { nodeId }\n  users { totalCount }\n}';
     const [own] = await answersTo({ query, variables: {} });
     expect(JSON.parse(own)).toHaveProperty('data.users.totalCount');
@@ -104,7 +104,7 @@ describe('a query that comes again', () => {
   });
 });
 
-describe('what is compiled', () => {
+describe('compilation', () => {
   const schema = buildSchema();
   const ME = '{ me { nodeId } }';
   const contextValue = { principal: { nodeId: NODE, permissions: new Set(PERMISSIONS) } };
@@ -118,17 +118,17 @@ describe('what is compiled', () => {
   }
 
   it.each([
-    ['what comes for the third time', ME],
+    ['a query at its third request', ME],
     [
       'with whole numbers, null and variables',
       'query ($n: Int = 3) { a: accounts(first: 1, after: null) { totalCount } b: accounts(last: $n) { totalCount } }',
     ],
     ['with __typename and fragments', '{ me { ...F } } fragment F on Viewer { __typename nodeId }'],
-  ])('is %s', async (_name, text) => {
+  ])('applies to %s', async (_name, text) => {
     expect(await referencesOf(text, 5)).toBe(2);
   });
 
-  it('is bounded by the fields of all: what was asked for last stays', async () => {
+  it('is limited by the total number of fields, and keeps the most recent queries', async () => {
     const reference = vi.fn(execute);
     const operations = new CompiledOperations({ reference, areVariablesGood, fragmentsOf });
     const wide = (name: string) => {
@@ -180,7 +180,7 @@ describe('what is compiled', () => {
     ],
     ['a long name, of which code would be full', `{ ${'a'.repeat(65)}: me { nodeId } }`],
     ['names that make one of two places', '{ a: me { x_y: nodeId } a_x: me { y: nodeId } }'],
-  ])('is never %s', async (_name, text) => {
+  ])('is never applied to %s', async (_name, text) => {
     expect(await referencesOf(text, 4)).toBe(4);
   });
 });

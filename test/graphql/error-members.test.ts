@@ -159,8 +159,8 @@ async function call(mutation: string, given: string) {
   return (await stand.fetch({ method: 'POST', headers: formHeaders(stand.token), body })).json;
 }
 
-describe('the errors of mutations', () => {
-  it('DG-03: are each met, or not at present', () => {
+describe('the error members of mutations', () => {
+  it('DG-03: each occur in a case here, or are marked as unused', () => {
     const members = mutations.map(({ name }) => {
       const union = schema.getType(`${name[0]?.toUpperCase()}${name.slice(1)}Result`);
       const types = isUnionType(union) ? union.getTypes().map((type) => type.name) : [];
@@ -172,7 +172,7 @@ describe('the errors of mutations', () => {
       expect(types).toEqual(expect.arrayContaining(['NotFoundError', 'ValidationError']));
   });
 
-  it.each(met)('DG-03: %s gives a %s', async (mutation, member, given) => {
+  it.each(met)('DG-03: %s returns a %s', async (mutation, member, given) => {
     const [text, ...paths] = typeof given === 'string' ? [given] : given;
     const { data, errors } = await call(mutation, text);
     expect(errors).toBeUndefined();
@@ -183,7 +183,7 @@ describe('the errors of mutations', () => {
     expect(stand.faults).toEqual([]);
   });
 
-  it('DG-03: say of a rule and of a user what REST says', async () => {
+  it('DG-03: report the same issues of a rule and of a user as REST does', async () => {
     const limit = { max_amount: 1, time_period: 'era', time_period_value: 1 };
     const rule = { name: 'r', type: 'permissionless_transfer_limit', network_id: 'x', network_currency_id: UUID };
     const told = async (mutation: string) => {

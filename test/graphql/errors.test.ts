@@ -15,7 +15,7 @@ afterEach(() => {
 const wakeUps = new MemoryWakeUps();
 const SECRET = 'select secret from vault';
 
-describe('unexpected errors', () => {
+describe('unexpected internal errors', () => {
   it.each(['application/json', 'application/graphql-response+json'])(
     'DG-05: are masked with the correlation id and logged once (%s)',
     async (accept) => {
@@ -38,7 +38,7 @@ describe('unexpected errors', () => {
     },
   );
 
-  it('DG-05: of many places at once are masked in each, and logged once', async () => {
+  it('DG-05: in many fields at once are each masked, and logged once', async () => {
     const { db } = stand.database;
     await db.unscoped('a test sets its rows').raw(
       (sql) => sql`insert into supervisors (id, node_id, username, password_hash, role)
@@ -54,7 +54,7 @@ describe('unexpected errors', () => {
     expect(stand.faults).toHaveLength(1);
   });
 
-  it('DG-05: in a batch each is masked, and the others are answered', async () => {
+  it('DG-05: in a batch are each masked, and other operations are answered', async () => {
     vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error(SECRET));
     const mutation =
       'mutation { registerTransaction(input: {id: "x", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
@@ -66,7 +66,7 @@ describe('unexpected errors', () => {
     expect(stand.faults).toHaveLength(1);
   });
 
-  it('DG-05: of a running subscription end it, masked', async () => {
+  it('DG-05: in a running subscription end it, masked', async () => {
     vi.spyOn(stand.streams, 'subscribe').mockImplementation((options) => {
       const stream = new EventStreams({ log: databaseEventLog(stand.database.db), wakeUps, onError() {} }).subscribe(
         options,
@@ -85,13 +85,13 @@ describe('unexpected errors', () => {
   });
 });
 
-describe('faulty requests', () => {
+describe('invalid requests', () => {
   it.each([
     ['a syntax error', '{ me {'],
     ['an unknown field', '{ you { nodeId } }'],
     ['a missing argument', '{ account { id } }'],
     ['a variable of the wrong type', 'query ($id: ID!) { account(id: $id) { id } }'],
-  ])('DG-06: %s is 400, and 200 where application/json is asked for by name', async (_name, document) => {
+  ])('DG-06: %s gets 400, or 200 if Accept names application/json', async (_name, document) => {
     for (const [accept, expected] of [
       ['application/json', 200],
       ['application/json, */*', 200],
@@ -113,7 +113,7 @@ describe('faulty requests', () => {
     expect(stand.faults).toEqual([]);
   });
 
-  it('DG-06: an operation that cannot be determined is 400', async () => {
+  it('DG-06: an ambiguous operation gets 400', async () => {
     for (const accept of ['application/json', 'application/graphql-response+json', '*/*']) {
       const { status, json } = await stand.query('query A { me { nodeId } } query B { me { nodeId } }', {
         headers: { accept },
@@ -122,7 +122,7 @@ describe('faulty requests', () => {
     }
   });
 
-  it('DG-06: a body without a declared length gets its 413 at the byte that passes the limit', async () => {
+  it('DG-06: a body without a declared length gets 413 at the byte that passes the limit', async () => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
     let sent = 0;
     const body = new ReadableStream({
@@ -139,7 +139,7 @@ describe('faulty requests', () => {
   });
 });
 
-describe('a literal that its scalar does not take', () => {
+describe('a literal that its scalar rejects', () => {
   const UUID = 'ffffffff-0000-4000-8000-00000000000f';
   const rule = (amount: string) =>
     `mutation { createWalletRule(walletId: "${UUID}", input: {name: "r", type: "permissionless_transfer_limit", networkId: "${UUID}", networkCurrencyId: "${UUID}", permissionlessTransferLimitRule: {maxAmount: ${amount}, timePeriod: "day", timePeriodValue: 1}}) { __typename } }`;
@@ -150,7 +150,7 @@ describe('a literal that its scalar does not take', () => {
     ['Decimal', rule('"much"'), '"much"'],
     ['Decimal', rule('true'), 'true'],
     ['File', 'mutation { startUserMigration(file: "users.csv") { __typename } }', '"users.csv"'],
-  ])('is told with the place where it stands: %s, %s', async (scalar, query, literal) => {
+  ])('gets an error with its location: %s, %s', async (scalar, query, literal) => {
     const { json } = await stand.query(query);
     expect(json.errors).toEqual([
       {

@@ -48,7 +48,7 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-it('D6-24: of one tenant at most four replayed events are executed at once, and those of another beside them', async () => {
+it('D6-24: at most four replayed events of one tenant are executed at once, and those of another tenant in parallel', async () => {
   const running: Record<string, number> = {};
   const most: Record<string, number> = {};
   const held: (() => void)[] = [];
@@ -74,10 +74,10 @@ it('D6-24: of one tenant at most four replayed events are executed at once, and 
 });
 
 it.each([
-  ['one that is refused a connection', serviceUnavailable()],
-  ['one whose statement has timed out', gatewayTimeout()],
+  ['a refused connection', serviceUnavailable()],
+  ['a statement timeout', gatewayTimeout()],
 ])(
-  'D6-24: of a replayed event, %s is executed again after a pause, and the subscriber gets the event',
+  'D6-24: a replayed event with %s is executed again after a pause, and the subscriber gets it',
   async (_what, refusal) => {
     const { execution, execute } = refusing(2, refusal);
     const answer = executions.answer({ seq: 7n }, replaying(), execute);
@@ -91,7 +91,7 @@ it.each([
   },
 );
 
-it('D6-24: where connections stay used up, each replay ends as slow_consumer after 10 s, those too that wait for their turn', async () => {
+it('D6-24: if no connection is available, each replay ends as slow_consumer after 10 s, queued ones too', async () => {
   let runs = 0;
   const answers = Array.from({ length: 20 }, () =>
     executions
@@ -112,7 +112,7 @@ it('D6-24: where connections stay used up, each replay ends as slow_consumer aft
   expect(clock.timers).toBe(0);
 });
 
-it('D6-24: an event that two live subscribers share is refused to neither, and executed once for both', async () => {
+it('D6-24: an event shared by two live subscribers is refused to neither, and executed once for both', async () => {
   const { execution, execute } = refusing(1);
   const event = { seq: 1n };
   // It does not end before both wait for it: on a busy machine the second one joins later.
@@ -131,7 +131,7 @@ it('D6-24: an event that two live subscribers share is refused to neither, and e
   expect(execution.runs).toBe(2);
 });
 
-it('D6-24: one that leaves while it waits for its turn, or pauses, is not executed any more', async () => {
+it('D6-24: a replay whose subscriber leaves while it is queued or paused is not executed', async () => {
   const left = new AbortController();
   const leaving = { nodeId: NODE, key: 'key', source: source(true, left) };
   const pausing = refusing(Number.POSITIVE_INFINITY);
@@ -151,7 +151,7 @@ it('D6-24: one that leaves while it waits for its turn, or pauses, is not execut
   expect(clock.timers).toBe(0);
 });
 
-it('D6-24: an overload error has no stack, and neither has the error of a field that it refuses', () => {
+it('D6-24: an overload error has no stack trace, and neither has the field error that it causes', () => {
   for (const overload of [serviceUnavailable(), gatewayTimeout()]) {
     expect(overload.stack).toBe(`Refusal: ${overload.message}`);
     expect(new GraphQLError('refused', { originalError: overload }).stack).toBe(overload.stack);

@@ -88,8 +88,8 @@ function keysOf({ edges }: Connection): string[] {
   return edges.map(({ node }) => String(node.key));
 }
 
-describe('the table', () => {
-  it('DG-02: has every connection of the schema', () => {
+describe('the table of lists', () => {
+  it('DG-02: contains every connection of the schema', () => {
     const connections = Object.values(schema.getTypeMap())
       .filter(isObjectType)
       .flatMap((type) => Object.values(type.getFields()).map((field) => [`${type.name}.${field.name}`, field] as const))
@@ -103,7 +103,7 @@ describe('the table', () => {
 const EVERY = 3;
 
 describe.each(everyList)('%s', (name, list, turn) => {
-  it('DG-02 DG-12 DG-13: is walked in its order by pages of any size, either way, each row once', async () => {
+  it('DG-02 DG-12 DG-13: returns each row once and in order by pages of any size, in both directions', async () => {
     const rows = await rowsOf(stand, list);
     expect(rows).toHaveLength(GLOBAL_LISTS.includes(name) ? LONG : SHORT);
     for (const size of inTurn(GLOBAL_LISTS.includes(name) ? [7, 13] : [1, 3, 7], EVERY, turn)) {
@@ -127,7 +127,7 @@ describe.each(everyList)('%s', (name, list, turn) => {
     }
   });
 
-  it('DG-02: is bounded on both sides by after and before, and empty for a size of 0', async () => {
+  it('DG-02: is bounded by after and before, and empty for a size of 0', async () => {
     const rows = await rowsOf(stand, list);
     const { edges } = await page(list, { first: SHORT });
     const [after, before] = [edges[1]?.cursor ?? null, edges[6]?.cursor ?? null];
@@ -143,7 +143,7 @@ describe.each(everyList)('%s', (name, list, turn) => {
     }
   });
 
-  it('DG-02 DG-12: refuses what is no page of it and cursors that are not its own, each by one clean error', async () => {
+  it('DG-02 DG-12: rejects invalid pages and foreign cursors, each with one clear error', async () => {
     const own = firstCursors[name] ?? '';
     const cursors = everyList.flatMap(([other]) => (other === name ? [] : [firstCursors[other] ?? '']));
     const forged = [
@@ -170,7 +170,7 @@ describe.each(everyList)('%s', (name, list, turn) => {
     expect(stand.faults).toEqual([]);
   });
 
-  it('DG-02: counts its rows only when it is asked to', async () => {
+  it('DG-02: counts its rows only when totalCount is requested', async () => {
     const [bare] = await statementsOf(askingFor(list, 'edges { cursor } pageInfo { hasNextPage }'), [{}]);
     const [counted] = await statementsOf(askingFor(list, 'totalCount edges { cursor } pageInfo { hasNextPage }'), [{}]);
     expect(counted).toBe((bare ?? 0) + 1);
@@ -200,7 +200,7 @@ async function statementsOf(document: string, places: Place[], token = short): P
   return counts;
 }
 
-describe('statements', () => {
+describe('the number of SQL statements', () => {
   const roots = everyList.filter(([name]) => name.startsWith('Query.')).map(([name]) => name);
   /** What a root list needs to be asked for: the first wallet, the first rule of it, or nothing. */
   const argumentOf = async (names: readonly string[]) => {
@@ -220,7 +220,7 @@ describe('statements', () => {
   };
 
   it.each(roots)(
-    'DG-02: %s with all that is in it, three objects deep, takes as many for 50 as for one',
+    'DG-02: of %s with all its fields, three objects deep, is the same for 50 rows as for one',
     async (name) => {
       const field = schema.getQueryType()?.getFields()[name.replace('Query.', '')];
       if (!field) throw new Error(`no ${name}`);
@@ -234,7 +234,7 @@ describe('statements', () => {
   );
 
   it.each(roots.filter((name) => !name.startsWith('Query.walletRule')))(
-    'DG-02: %s gives 20 by default',
+    'DG-02: %s returns 20 rows by default',
     async (name) => {
       const list = LISTS[name];
       if (!list) throw new Error(`no ${name}`);

@@ -32,7 +32,7 @@ const BREAKING: [what: string, from: string, to: string, coordinate: string][] =
 const changed = (from: string, to: string) => SCHEMA.replace(from, to);
 
 describe('breaking changes', () => {
-  it.each(BREAKING)('DG-01: %s: refused unless it is named', (_what, from, to, coordinate) => {
+  it.each(BREAKING)('DG-01: %s: rejected unless the changelog names it', (_what, from, to, coordinate) => {
     const changes = breakingChanges(SCHEMA, changed(from, to));
     expect(changes.map((change) => change.coordinate)).toContain(coordinate);
     const unnamed = (text: string) => unnamedChanges(changes, text).map((change) => change.coordinate);
@@ -49,11 +49,11 @@ describe('breaking changes', () => {
     ['an optional argument', 'deep: Boolean', 'deep: Boolean, far: Int'],
     ['a deprecation', 'status: Int', 'status: Int @deprecated(reason: "by state")'],
     ['a description', 'type User', '"A person." type User'],
-  ])('DG-01: %s is none', (_what, from, to) => {
+  ])('DG-01: %s is not a breaking change', (_what, from, to) => {
     expect(breakingChanges(SCHEMA, changed(from, to))).toEqual([]);
   });
 
-  it('DG-01: count as named only above the versions that were there before', () => {
+  it('DG-01: count as named only above the versions that existed before', () => {
     const log = (top: string) => `# Changelog\n\nA.b\n\n## [Unreleased]\n\n${top}## [0.1.0]\n\nAccount.old\n`;
     expect(changelogSince(log('Account.now\n'), log(''))).toBe('\n## [Unreleased]\n\nAccount.now');
     expect(changelogSince(log('## [0.2.0]\n\nAccount.now\n'), log(''))).toContain('Account.now');
@@ -92,7 +92,7 @@ describe('the history of a repository', () => {
   const named = '\n### Breaking\n\n- `Status.DISABLED` is no more.\n';
   const refused = [expect.stringMatching(/^Status\.DISABLED: Enum value Status\.DISABLED was removed\./)];
 
-  it('DG-01: a break is refused in the commit that makes it, and in each after it until a release names it', () => {
+  it('DG-01: a breaking change is rejected in its commit and later ones until a release names it', () => {
     commit(SCHEMA);
     expect(schemaHistory(root)).toEqual({ compared: [], faults: [] });
     commit(without);
@@ -107,14 +107,14 @@ describe('the history of a repository', () => {
     expect(schemaHistory(root).faults).toEqual([expect.stringContaining('Status.ACTIVE')]);
   });
 
-  it('DG-01: what came and went between two releases is refused by the commit before', () => {
+  it('DG-01: an element added and removed between two releases is a breaking change against the previous commit', () => {
     commit(changed('ACTIVE DISABLED', 'ACTIVE'));
     commit(SCHEMA);
     commit(without);
     expect(schemaHistory(root).faults).toEqual(refused);
   });
 
-  it('DG-01: a break that is not committed yet is refused too', () => {
+  it('DG-01: an uncommitted breaking change is rejected too', () => {
     commit(SCHEMA);
     write(without);
     expect(schemaHistory(root).faults).toEqual(refused);

@@ -10,12 +10,12 @@ import { startPortcullis } from '../support/harness.ts';
 
 const [DOCUMENTS, SEED] = inject('isThorough') ? [100_000, randomInt(2 ** 31)] : [100, 20_261_123];
 
-it(`no text of a document reaches generated code, and its names change nothing there but themselves (seed ${SEED})`, async () => {
+it(`no string of a document reaches generated code, and its names change only themselves there (seed ${SEED})`, async () => {
   const { compiled, refused } = await checkGeneratedCode(DOCUMENTS, SEED);
   expect(Math.min(compiled, refused)).toBeGreaterThan(DOCUMENTS / 4);
 }, 3_600_000);
 
-it('a text that graphql-jit were given would be found in its code', () => {
+it('(a string given to graphql-jit would be found in its code)', () => {
   using generated = new GeneratedSources();
   compileQuery(buildSchema(), parse(`{ account(id: "${POISON}") { name } }`), '');
   expect(generated.taken().join()).toContain(POISON);

@@ -96,7 +96,7 @@ describeReal('chromium', 'in a browser', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('D2-16: GraphiQL opens without a token and says where to put one, and where one comes from; with it, its query shows the accounts', async () => {
+  it('D2-16: GraphiQL opens without a token, says where to get and put one, and then shows the accounts', async () => {
     const { page } = graphiql;
     await expect.poll(() => shown(page), SOON).toContain('No token yet: put one under Headers');
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
@@ -112,7 +112,7 @@ describeReal('chromium', 'in a browser', () => {
     expectQuiet(graphiql);
   });
 
-  it('a reload of GraphiQL keeps its tab and its token, which the browser’s tab alone has; the 401 of a wrong one is shown in words that tell what to do', async () => {
+  it('GraphiQL keeps its tab and its token over a reload, only in that browser tab; a 401 is explained in words', async () => {
     const { page } = graphiql;
     const kept = (storage: string) => page.evaluate<string>(`JSON.stringify(window.${storage})`);
     await expect.poll(async () => (await kept('sessionStorage')).split(token).length, SOON).toBeGreaterThan(2);
@@ -138,13 +138,13 @@ describeReal('chromium', 'in a browser', () => {
     graphiql.complaints.length = 0;
   });
 
-  it.runIf(inject('isThorough'))('another tab of the browser has not the token of GraphiQL', async () => {
+  it.runIf(inject('isThorough'))('another browser tab does not have the token of GraphiQL', async () => {
     await using other = await openTab(graphiql.page.context(), `${p.url}/graphql`);
     await enterToken(other, 'eyJhbGciOiJIUzI1NiJ9.e30.wrong');
     await expect.poll(() => shown(other.page), SOON).toContain(WRONG_TOKEN);
   });
 
-  it('GraphiQL shows updates as they come, describes the schema, marks an unknown field, and stops a subscription', async () => {
+  it('GraphiQL shows live updates, documents the schema, marks an unknown field, and stops a subscription', async () => {
     const { page } = graphiql;
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
     const docs = page.locator('.graphiql-doc-explorer');
@@ -172,7 +172,7 @@ describeReal('chromium', 'in a browser', () => {
     expectQuiet(graphiql, 2);
   });
 
-  it('D8-02 4.9-04: /swagger leads to Swagger UI, where a page of accounts is had by what one authorizes with', async () => {
+  it('D8-02 4.9-04: /swagger leads to Swagger UI, which lists accounts once authorized', async () => {
     const page = await inFront(authorized);
     expect(new URL(page.url()).pathname).toBe('/swagger/');
     const accounts = await opened(page, 'listAccounts');
@@ -184,7 +184,7 @@ describeReal('chromium', 'in a browser', () => {
     expectQuiet(authorized);
   });
 
-  it('D8-02: Swagger UI says the headers of limits once, folded, and no response repeats them', async () => {
+  it('D8-02: Swagger UI documents the limit headers once, folded, and no response repeats them', async () => {
     const page = await inFront(swagger);
     const limits = page.locator('#limits');
     expect(await limits.innerText()).toBe('Every answer to a client with limits: X-Ratelimit-*, X-MonthlyLimit-*');
@@ -196,7 +196,7 @@ describeReal('chromium', 'in a browser', () => {
     expectQuiet(swagger);
   });
 
-  it('D8-02: Authorize of Swagger UI shows what a client needs and folds every other way; of one operation it shows its own', async () => {
+  it('D8-02: Authorize in Swagger UI shows what a client needs, folds other schemes, and is limited to an operation', async () => {
     const page = await inFront(swagger);
     await page.getByRole('button', { name: 'Authorize' }).first().click();
     const dialog = page.locator('.modal-ux');
@@ -212,7 +212,7 @@ describeReal('chromium', 'in a browser', () => {
     await dialog.locator('.close-modal').click();
   });
 
-  it('D8-02 5.4-01: in Swagger UI a notification with wrong credentials shows its 401, and the browser asks for none', async () => {
+  it('D8-02 5.4-01: in Swagger UI a notification with wrong credentials shows its 401, without a browser prompt', async () => {
     const page = await inFront(swagger);
     await page.locator('[id$="-notifyTransaction"] .authorization__btn').click();
     const [username, password] = await page.locator('.modal-ux input').all();
@@ -227,7 +227,7 @@ describeReal('chromium', 'in a browser', () => {
     await expect.poll(() => notification.locator('.live-responses-table').innerText(), SOON).toContain('401');
   });
 
-  it('D8-02: in Swagger UI the client comes first in Authorize, scopes say what they allow, and a wrong secret shows its error', async () => {
+  it('D8-02: in Swagger UI the client is first in Authorize, scopes are explained, and a wrong secret shows its error', async () => {
     const page = await inFront(swagger);
     const dialog = await authorize(page, 'wrong');
     await expect
@@ -238,7 +238,7 @@ describeReal('chromium', 'in a browser', () => {
     expect(await first.innerText()).toContain('Lists accounts.');
   });
 
-  it('D8-02 4.2-01: in Swagger UI the path is of the demo and no optional header is filled: pressed twice, Execute makes two rules', async () => {
+  it('D8-02 4.2-01: Swagger UI fills the path from the demo and no optional header: executing twice creates two rules', async () => {
     const page = await inFront(authorized);
     const rules = await opened(page, 'createWalletRule');
     const valuesOf = async (kind: string) =>

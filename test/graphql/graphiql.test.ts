@@ -4,7 +4,7 @@ import { startStand, useStand } from '../support/graphql/stand.ts';
 const stand = useStand();
 
 describe('GraphiQL', () => {
-  it('DG-04: is the one thing that needs no token, and loads nothing from elsewhere', async () => {
+  it('DG-04: is the only page without a token, and loads nothing from other origins', async () => {
     const page = await stand.fetch({ headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
     expect(page.status).toBe(200);
     expect(page.headers.get('content-type')).toContain('text/html');
@@ -13,12 +13,12 @@ describe('GraphiQL', () => {
     expect(loaded.map(({ groups }) => groups?.from).filter((from) => /^(?:https?:)?\/\//.test(from ?? ''))).toEqual([]);
   });
 
-  it('DG-04: a POST that accepts a page is an operation, which needs one', async () => {
+  it('DG-04: a POST that accepts HTML is an operation, which requires a token', async () => {
     const answer = await stand.query('{ me { nodeId } }', { token: undefined, headers: { accept: 'text/html' } });
     expect(answer.status).toBe(401);
   });
 
-  it('DG-06: is not served where it is off: the page is an operation, which needs a token', async () => {
+  it('DG-06: if it is off, its URL is an operation, which requires a token', async () => {
     await using closed = await startStand({ graphiql: false });
     expect((await closed.fetch({ headers: { accept: 'text/html' } })).status).toBe(401);
   });

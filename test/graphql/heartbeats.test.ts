@@ -98,7 +98,7 @@ describe('idle connections', () => {
     await until(() => vi.getTimerCount() === 0);
   });
 
-  it('DG-08: a WebSocket gets a ping every 12 s, and stays where it answers', async () => {
+  it('DG-08: a WebSocket gets a ping every 12 s, and stays open if it answers', async () => {
     const client = await acknowledged();
     for (let ping = 1; ping < 10; ping += 1) {
       vi.advanceTimersByTime(PING_MS);
@@ -110,7 +110,7 @@ describe('idle connections', () => {
     await until(() => vi.getTimerCount() === 0);
   });
 
-  it('DG-08: a WebSocket that has not answered a ping at the next one is closed', async () => {
+  it('DG-08: a WebSocket that has not answered a ping before the next one is closed', async () => {
     const [silent, lively] = [await acknowledged({ autoPong: false }), await acknowledged()];
     const closed = once(silent.socket, 'close');
     vi.advanceTimersByTime(PING_MS);
@@ -123,8 +123,8 @@ describe('idle connections', () => {
   });
 });
 
-describe('connections that nobody reads', () => {
-  it('D6-19: an event stream that takes nothing from one ping to the next is closed', async () => {
+describe('connections whose client does not read', () => {
+  it('D6-19: an event stream that reads nothing between two pings is closed', async () => {
     await using lively = await stand.stream(UPDATES);
     const stalled = await eventStream();
     await until(() => stand.streams.load.streams === 2);
@@ -149,7 +149,7 @@ describe('connections that nobody reads', () => {
     await until(() => vi.getTimerCount() === 0);
   });
 
-  it('D6-19: a WebSocket that sends and does not read is taken nothing from, and closed at the next ping but one', async () => {
+  it('D6-19: a WebSocket that sends without reading is no longer read from, and closed at the ping after the next', async () => {
     const accepted: Socket[] = [];
     const accept = (message: unknown) => void accepted.push((message as { socket: Socket }).socket);
     subscribe('net.server.socket', accept);
@@ -166,7 +166,7 @@ describe('connections that nobody reads', () => {
     expect((await closed)[0]).toBe(1006);
   });
 
-  it('D6-19: a WebSocket that reads late gets every answer', async () => {
+  it('D6-19: a WebSocket that reads late gets every response', async () => {
     const { socket, received } = await acknowledged();
     socket.pause();
     const sent = await pinged(socket, () => socket.bufferedAmount > MEBIBYTE);

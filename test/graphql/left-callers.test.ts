@@ -39,7 +39,7 @@ beforeEach(() => {
   stand.records.length = 0;
 });
 
-it('D6-26: `complete` stops the work of its operation, which is recorded, and of no other', async () => {
+it('D6-26: `complete` stops only its own operation, which is recorded', async () => {
   using opened = await openSocket(stand, stand.token);
   opened.subscribe('1', PREVIEW);
   opened.subscribe('2', PREVIEW);
@@ -54,7 +54,7 @@ it('D6-26: `complete` stops the work of its operation, which is recorded, and of
   await until(() => stand.records.length === 2);
 });
 
-it('D6-26: a socket that closes stops the work of all its operations, which are recorded', async () => {
+it('D6-26: a closed socket stops all its operations, which are recorded', async () => {
   using opened = await openSocket(stand, stand.token);
   for (const id of ['1', '2', '3']) opened.subscribe(id, PREVIEW);
   await until(() => pieces.length === 3);

@@ -32,7 +32,7 @@ const batch = (token: string, size: number, headers: Record<string, string> = {}
   p.call('POST', '/graphql', { token, headers, json: Array.from({ length: size }, () => ({ query: QUERY })) });
 
 describe('a batch', () => {
-  it('D2-20 8-05: counts each operation, the first one as the request, and tells what is left after the last', async () => {
+  it('D2-20 8-05: counts each operation, the first one as the request, and returns what is left after the last', async () => {
     const { token } = await limited(10);
     const answer = await batch(token, 3);
     expect(answer.json.map((one: object) => Object.keys(one))).toEqual([['data'], ['data'], ['data']]);
@@ -40,7 +40,7 @@ describe('a batch', () => {
     expect(await leftAfterThis(token)).toBe(6);
   });
 
-  it('D2-20 8-05: what is too many is an error in the 200, with the seconds to wait', async () => {
+  it('D2-20 8-05: with too many operations returns errors in its 200, with the seconds to wait', async () => {
     const { token } = await limited(3);
     const answer = await batch(token, 5);
     expect(answer.status).toBe(200);
@@ -49,7 +49,7 @@ describe('a batch', () => {
     expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('0');
   });
 
-  it('D2-20 8-06: so is what the quota refuses', async () => {
+  it('D2-20 8-06: returns errors in its 200 for operations over the quota too', async () => {
     const client = await addClient(p, { monthly_limit: 2 });
     const answer = await batch(await p.clientToken(client), 2);
     const retryAfter = (Date.UTC(2026, 11, 1) - NOON) / 1_000;
@@ -58,7 +58,7 @@ describe('a batch', () => {
     expect(answer.headers.get('x-monthlylimit-remaining')).toBe('0');
   });
 
-  it.each([1, 3])('D2-20 8-05: of %i that finds nothing left is a 200 with an error for each', async (size) => {
+  it.each([1, 3])('D2-20 8-05: of %i without anything left is a 200 with an error for each', async (size) => {
     const { token } = await limited(0);
     const answer = await batch(token, size);
     expect(answer.status).toBe(200);
@@ -67,7 +67,7 @@ describe('a batch', () => {
     expect(answer.headers.has('retry-after')).toBe(false);
   });
 
-  it('D2-20: whose window ends meanwhile lets the rest pass', async () => {
+  it('D2-20: whose window ends during it executes the remaining operations', async () => {
     const token = await p.clientToken(await addClient(p, { requests_per_second: 1 }));
     const { directory } = p.service.context;
     const client = directory.client.bind(directory);
@@ -86,7 +86,7 @@ describe('a batch', () => {
     }
   });
 
-  it('D2-07 D2-20: that finds nothing left leaves a record for each', async () => {
+  it('D2-07 D2-20: without anything left leaves a record for each operation', async () => {
     const { token } = await limited(0);
     const records = vi.spyOn(p.service.context.spool, 'append');
     try {
@@ -100,7 +100,7 @@ describe('a batch', () => {
     }
   });
 
-  it('D2-20: of a login is not counted', async () => {
+  it('D2-20: with a login token is not counted', async () => {
     const client = await addClient(p, { requests_per_hour: 2 });
     const grant = { grant_type: 'password', ...client, ...p.demo.supervisor };
     const { access_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
@@ -108,7 +108,7 @@ describe('a batch', () => {
     expect(answer.json.every((one: object) => 'data' in one)).toBe(true);
   });
 
-  it('counts nothing for an entry that is no operation', async () => {
+  it('does not count an entry that is not an operation', async () => {
     const { token } = await limited(10);
     const json = [{ query: QUERY }, { query: '{ broken' }, { query: '{ unknown }' }];
     await p.call('POST', '/graphql', { token, json });
@@ -116,7 +116,7 @@ describe('a batch', () => {
   });
 });
 
-describe('what is no batch', () => {
+describe('a request that is not a batch', () => {
   const type = { 'content-type': 'application/json' };
   it.each([
     ['a single operation', { json: { query: QUERY } }],
@@ -126,7 +126,7 @@ describe('what is no batch', () => {
     ['a batch of too many', { json: Array.from({ length: 11 }, () => ({ query: QUERY })) }],
     ['a body of another type', { body: '[]', headers: { 'content-type': 'text/plain' } }],
     ['a body that is too large', { body: `[${' '.repeat(1024 * 1024)}]`, headers: type }],
-  ])('8-05 D2-20: %s is a 429 with its headers where nothing is left', async (_name, request) => {
+  ])('8-05 D2-20: %s gets a 429 with its headers when nothing is left', async (_name, request) => {
     const { token } = await limited(0);
     const answer = await p.call('POST', '/graphql', { token, ...request });
     expect(answer.status).toBe(429);
@@ -135,7 +135,7 @@ describe('what is no batch', () => {
     expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('0');
   });
 
-  it('8-05: so is a GET', async () => {
+  it('8-05: a GET gets a 429 too', async () => {
     const { token } = await limited(0);
     const answer = await p.call('GET', `/graphql?query=${encodeURIComponent(QUERY)}`, { token });
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '3600']);
@@ -147,8 +147,8 @@ const ANSWERED = [
   { type: 'complete', payload: undefined },
 ];
 
-describe('a socket', () => {
-  it('D2-16 8-05: begins without using up anything, even where nothing is left', async () => {
+describe('a WebSocket', () => {
+  it('D2-16 8-05: opens without being counted, even when nothing is left', async () => {
     const { token } = await limited(5);
     await openSocket(p, token);
     await openSocket(p, token);
@@ -158,7 +158,7 @@ describe('a socket', () => {
     expect(await messagesOf({ query: QUERY })).toEqual([{ type: 'error', payload: [REFUSED] }]);
   });
 
-  it('D2-20 8-05: counts each operation; one too many is its error, and the socket stays', async () => {
+  it('D2-20 8-05: counts each operation; an excess one gets an error, and the socket stays open', async () => {
     const { token } = await limited(2);
     const { socket, messagesOf } = await openSocket(p, token);
     expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
@@ -168,7 +168,7 @@ describe('a socket', () => {
     expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(429);
   });
 
-  it('D2-20: lets pass again when the window ends', async () => {
+  it('D2-20: accepts operations again when the window ends', async () => {
     const client = await addClient(p, { requests_per_second: 2 });
     const { messagesOf } = await openSocket(p, await p.clientToken(client));
     await messagesOf({ query: QUERY });
@@ -180,7 +180,7 @@ describe('a socket', () => {
     expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
   });
 
-  it('D2-16 D2-20: an operation is FORBIDDEN once the address of the socket is not allowed any more', async () => {
+  it('D2-16 D2-20: gets FORBIDDEN for an operation once its address is no longer allowed', async () => {
     const client = await addClient(p);
     const { socket, messagesOf } = await openSocket(p, await p.clientToken(client));
     expect(await messagesOf({ query: QUERY })).toEqual(ANSWERED);
@@ -192,7 +192,7 @@ describe('a socket', () => {
     expect(socket.readyState).toBe(socket.OPEN);
   });
 
-  it('D2-20: of a login is not counted', async () => {
+  it('D2-20: with a login token is not counted', async () => {
     const client = await addClient(p, { requests_per_hour: 1 });
     const grant = { grant_type: 'password', ...client, ...p.demo.supervisor };
     const { access_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;

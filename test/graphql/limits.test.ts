@@ -62,7 +62,7 @@ describe('limits', () => {
       '{ accounts(first: 1) { edges { node { wallets(last: 101) { totalCount } } } } }',
       /first or last is 101/,
     ],
-  ])('DG-06: %s over its limit is a 400 that names it', async (_name, document, message) => {
+  ])('DG-06: %s over its limit gets a 400 that names it', async (_name, document, message) => {
     for (const accept of ['application/json', 'application/graphql-response+json', 'text/event-stream']) {
       const { status, json } = await stand.query(document, { headers: { accept } });
       expect(status).toBe(400);
@@ -84,7 +84,7 @@ describe('limits', () => {
     expect((await stand.query(document, { variables: { n: 100, m: 1 } })).status).toBe(200);
   });
 
-  it('DG-06: only the operation that runs is measured, and a subscription is too', async () => {
+  it('DG-06: only the executed operation is measured, also if it is a subscription', async () => {
     const both = `query Costly ${COSTLY} query Cheap { me { nodeId } }`;
     expect((await stand.query(both, { operationName: 'Cheap' })).status).toBe(200);
     expect((await stand.query(both, { operationName: 'Costly' })).status).toBe(400);
@@ -117,7 +117,7 @@ describe('limits', () => {
     expect((await stand.query(document)).json.errors).toBeUndefined();
   });
 
-  it('DG-06: the costs of a batch are summed: what comes past the limit is refused, known documents too', async () => {
+  it('DG-06: the costs of a batch are summed: operations past the limit are rejected, cached documents too', async () => {
     const send = async (counts: number[]) => {
       const batch = counts.map((count) => ({ query: `{ ${aliases(count, 'accounts(first: 0) { totalCount }')} }` }));
       const { json } = await stand.post(batch);
@@ -129,7 +129,7 @@ describe('limits', () => {
     expect(await send([24])).toEqual(['ok']);
   });
 
-  it('DG-06: a batch of 10 is answered in its order, one of 11 is a 400 that names the limit', async () => {
+  it('DG-06: a batch of 10 is answered in order, and one of 11 gets a 400 that names the limit', async () => {
     const send = (count: number) =>
       stand.post(Array.from({ length: count }, (_, index) => ({ query: `{ a${index}: __typename }` })));
     const ten = await send(10);
@@ -143,7 +143,7 @@ describe('limits', () => {
 });
 
 describe('a GET', () => {
-  it('DG-06: reads, and never changes anything', async () => {
+  it('DG-06: only reads, and never changes anything', async () => {
     const headers = { authorization: `Bearer ${stand.token}` };
     const read = await stand.fetch({ headers }, `?query=${encodeURIComponent('{ me { subject } }')}`);
     expect(read.json).toEqual({ data: { me: { subject: 'somebody' } } });

@@ -18,8 +18,8 @@ function recorded() {
   return { loads, load };
 }
 
-describe('objects that have a field at one place of an operation', () => {
-  it('are read together, each gets its own, in whatever turn of the same moment they ask', async () => {
+describe('objects with the same field in an operation', () => {
+  it('are loaded together, and each gets its own value', async () => {
     const { loads, load } = recorded();
     const [one, place] = [context(), at({})];
     const late = Promise.resolve().then(() => load('c', 'x', one, place));
@@ -28,7 +28,7 @@ describe('objects that have a field at one place of an operation', () => {
     expect(loads).toEqual([{ keys: ['a', 'b', 'c'], args: 'x' }]);
   });
 
-  it('are read apart from those of another place, whose arguments are others, and of another operation', async () => {
+  it('are loaded separately for another place with other arguments, and for another operation', async () => {
     const { loads, load } = recorded();
     const [one, place] = [context(), at({})];
     const asked = [load('a', 'x', one, place), load('a', 'y', one, at({})), load('a', 'z', context(), place)];
@@ -36,7 +36,7 @@ describe('objects that have a field at one place of an operation', () => {
     expect(loads.map(({ args }) => args)).toEqual(['x', 'y', 'z']);
   });
 
-  it('are read again when they ask after the read has begun', async () => {
+  it('are loaded again if they are requested after the load has begun', async () => {
     const { loads, load } = recorded();
     const [one, place] = [context(), at({})];
     await load('a', 'x', one, place);

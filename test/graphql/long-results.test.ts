@@ -64,17 +64,17 @@ const WAYS: Record<string, (query: string) => Promise<unknown>> = {
 };
 
 describe.each(Object.entries(WAYS))('a result %s', (_way, ask) => {
-  it('longer than 8 MiB is the error PAGE_TOO_LARGE, which says to ask for fewer, also once it is compiled', async () => {
+  it('longer than 8 MiB is the error PAGE_TOO_LARGE, which says to request fewer rows, also once compiled', async () => {
     for (let time = 0; time < 3; time += 1) expect(await ask(ALL)).toEqual(TOO_LARGE);
   });
 
-  it('shorter than that is whole', async () => {
+  it('shorter than 8 MiB is complete', async () => {
     const { data } = (await ask(SOME)) as { data: { accounts: { edges: { node: { name: string } }[] } } };
     expect(data.accounts.edges.map(({ node }) => node.name === NAME)).toEqual(Array.from({ length: 40 }, () => true));
   });
 });
 
-it('a batch has 8 MiB for all of its results: those that do not fit any more are the error', async () => {
+it('a batch has 8 MiB for all results, and results that do not fit are errors', async () => {
   const { json } = await post([{ query: SOME }, { query: SOME }, { query: '{ __typename }' }]);
   expect([json[0].data.accounts.edges.length, json[1], json[2]]).toEqual([
     40,
@@ -83,7 +83,7 @@ it('a batch has 8 MiB for all of its results: those that do not fit any more are
   ]);
 });
 
-it('a long page over REST is whole, and is one that a client asks for again by its path alone', async () => {
+it('a long REST page is complete, and is requested again with its path only', async () => {
   const list = (limit: number) =>
     p.call('GET', `/v1/accounts?limit=${limit}`, { token, headers: { 'x-target-server': 'accounts' } });
   const long = await list(100);
@@ -93,7 +93,7 @@ it('a long page over REST is whole, and is one that a client asks for again by i
   expect(long.headers.get('etag')).toBeNull();
 });
 
-it('a long page over MCP is whole', async () => {
+it('a long MCP page is complete', async () => {
   const params = { name: 'list_accounts', arguments: { limit: 100 } };
   const headers = { accept: 'application/json, text/event-stream' };
   const json = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
@@ -103,7 +103,7 @@ it('a long page over MCP is whole', async () => {
   expect(answer.text.length).toBeGreaterThan(64 * 1024);
 });
 
-describe('what masks errors', () => {
+describe('masking of errors', () => {
   const mask = new ErrorMask(silentLog);
   const recipient = { correlationId: 'c' };
   const errors = (count: number, length: number) =>
@@ -112,7 +112,7 @@ describe('what masks errors', () => {
       () => new GraphQLError('é'.repeat(length), { extensions: { code: 'BAD_USER_INPUT' } }),
     );
 
-  it('stops at 8 MiB of them, and lets other work run between them', async () => {
+  it('stops at 8 MiB, and lets other work run in between', async () => {
     const error = vi.spyOn(mask, 'error');
     let ticks = 0;
     let isOver = false;
@@ -131,7 +131,7 @@ describe('what masks errors', () => {
     error.mockRestore();
   });
 
-  it('counts the bytes of the response: a result of exactly as many is whole, one more is the error', async () => {
+  it('counts response bytes: a result of exactly the limit is complete, and one byte more is an error', async () => {
     const result = { data: { text: 'é'.repeat(100_000) }, errors: errors(10, 50_000) };
     const text = textOfResult(result);
     const bytes = Buffer.byteLength(text);

@@ -15,7 +15,7 @@ async function register(input: RegisterTransactionInput, token = stand.token) {
 }
 
 describe('registerTransaction', () => {
-  it('DG-03: gives the transaction, and the same again gives it again', async () => {
+  it('DG-03: returns the transaction, also for a repeated registration', async () => {
     const registered = await register(INPUT);
     expect(registered).toMatchObject({
       __typename: 'Transaction',
@@ -26,13 +26,13 @@ describe('registerTransaction', () => {
     expect(await register(INPUT)).toEqual(registered);
   });
 
-  it('DG-03: applies what was notified before', async () => {
+  it('DG-03: applies notifications that arrived before', async () => {
     await stand.notify('early', 3, { gas_used: 21_000, transaction_hash: '0xabc' });
     const registered = await register({ id: 'early', collection: 'USER_TRANSACTIONS', type: 1 });
     expect(registered).toMatchObject({ status: 'DONE', gasUsed: '21000', transactionHash: '0xabc' });
   });
 
-  it('D6-01: a type that the collection does not know is stored, shown and flagged', async () => {
+  it('D6-01: a type that is unknown in the collection is stored, returned and flagged', async () => {
     const known = await register({ id: 'known-type', collection: 'USER_TRANSACTIONS', type: 10 });
     expect(known).toMatchObject({ type: 10, typeFlagged: false });
     const unknown = await register({ id: 'unknown-type', collection: 'USER_TRANSACTIONS', type: 11 });
@@ -42,7 +42,7 @@ describe('registerTransaction', () => {
   it.each([
     ['another type', { ...INPUT, type: 2 }],
     ['another collection', { ...INPUT, collection: 'OTC_TRANSACTIONS' as const }],
-  ])('DG-03: an id that is taken with %s is a DuplicateError', async (_name, input) => {
+  ])('DG-03: an id that is already registered with %s is a DuplicateError', async (_name, input) => {
     expect(await register(input)).toEqual({
       __typename: 'DuplicateError',
       message: 'the id is already registered',
@@ -50,7 +50,7 @@ describe('registerTransaction', () => {
     });
   });
 
-  it("D4-01: another node's id is taken too, and no more is told of it", async () => {
+  it('D4-01: an id of another node is a DuplicateError too, without more detail', async () => {
     const token = stand.newToken({ nodeId: OTHER_NODE });
     await register(INPUT);
     expect(await register(INPUT, token)).toEqual(await register({ ...INPUT, type: 2 }));
@@ -73,12 +73,12 @@ describe('registerTransaction', () => {
     expect(issues.every(({ message }) => message !== '')).toBe(true);
   });
 
-  it('DG-03: an id of 128 characters, whatever their planes, and a null asset are valid', async () => {
+  it('DG-03: an id of 128 characters of any plane and a null asset are valid', async () => {
     const id = '🏦'.repeat(128);
     expect(await register({ ...INPUT, id, assetId: null })).toMatchObject({ __typename: 'Transaction', id });
   });
 
-  it('DG-08: is answered whatever representation is accepted, since it has run', async () => {
+  it('DG-08: is answered whatever type is accepted, since it was executed', async () => {
     const document =
       'mutation { registerTransaction(input: {id: "a", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
     const answer = await stand.query(document, { headers: { accept: 'text/plain' } });
@@ -88,7 +88,7 @@ describe('registerTransaction', () => {
     ]);
   });
 
-  it('DG-03: a missing permission comes before a fault in the input', async () => {
+  it('DG-03: a missing permission is reported before invalid input', async () => {
     const token = stand.newToken({ permissions: ['transactions:read'] });
     const result = await register({ ...INPUT, id: '' }, token);
     expect(result).toMatchObject({ __typename: 'ForbiddenError', permission: 'transactions:write' });

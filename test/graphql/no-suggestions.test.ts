@@ -63,7 +63,7 @@ describe('outside production, with introspection off', () => {
   }
 
   it.each(OPERATIONS)(
-    'DG-11: %s that is nearly right is told without the name that there is',
+    'DG-11: %s with a typo gets an error without the correct name',
     async (_name, operation, hidden) => {
       for (const tell of [overHttp, overSocket]) {
         const told = await tell(stand, operation);
@@ -74,12 +74,12 @@ describe('outside production, with introspection off', () => {
     },
   );
 
-  it('DG-11: with introspection on they are suggested, on both', async () => {
+  it('DG-11: with introspection on suggestions are returned over both transports', async () => {
     const [, operation] = OPERATIONS[0] ?? [];
     for (const tell of [overHttp, overSocket]) expect(await tell(listed, operation ?? {})).toMatch(/Did you mean/);
   });
 
-  it('DG-11: the schema is told by neither, under whatever name', async () => {
+  it('DG-11: introspection is rejected over both transports, also under an alias', async () => {
     for (const query of [
       '{ __schema { types { name } } }',
       '{ a: __type(name: "Query") { ...F } } fragment F on __Type { name }',

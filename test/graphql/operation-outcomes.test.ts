@@ -19,11 +19,11 @@ async function counted(observer: OperationObserver): Promise<object> {
 
 it.each<[string, () => Promise<object>, string]>([
   ['without errors', async () => ({ data: {} }), 'ok'],
-  ['with an error that is meant for the client', async () => ({ errors: [meant] }), 'error'],
-  ['with a fault among its errors', async () => ({ errors: [meant, fault] }), 'failed'],
-  ['that was refused', () => reject(meant), 'error'],
-  ['that broke off', () => reject(new Error('boom')), 'failed'],
-])('an operation %s is counted by whose fault it is', async (_what, execute, outcome) => {
+  ['with a client error', async () => ({ errors: [meant] }), 'error'],
+  ['with an internal error among its errors', async () => ({ errors: [meant, fault] }), 'failed'],
+  ['that was rejected', () => reject(meant), 'error'],
+  ['that threw an error', () => reject(new Error('boom')), 'failed'],
+])('an operation %s is counted with its outcome', async (_what, execute, outcome) => {
   const observer = new OperationObserver();
   await observer.run(args, execute).catch(() => undefined);
   expect(await counted(observer)).toEqual({ [outcome]: 1 });

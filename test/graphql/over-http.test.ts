@@ -36,8 +36,8 @@ const ABSENT: Record<string, unknown>[] = [
   { operationName: '', variables: null, extensions: null, foo: null },
 ];
 
-describe('a body', () => {
-  it.each([...EXTRAS, ...ABSENT])('D2-32: with %j is executed as without', async (extras) => {
+describe('a request body', () => {
+  it.each([...EXTRAS, ...ABSENT])('D2-32: with %j is executed as it would be without', async (extras) => {
     const answer = await post({ query: QUERY, ...extras });
     expect([answer.status, answer.json]).toEqual([200, DATA]);
     const batch = await post([
@@ -47,7 +47,7 @@ describe('a body', () => {
     expect([batch.status, batch.json]).toEqual([200, [DATA, DATA]]);
   });
 
-  it('D2-32: with __proto__ as an unknown member is executed as without', async () => {
+  it('D2-32: with __proto__ as an unknown member is executed as it would be without', async () => {
     const body = `{"query":"{ me { __typename } }","__proto__":{"operationName":"X"}}`;
     const headers = { 'content-type': 'application/json' };
     const answer = await p.call('POST', '/graphql', { token: await p.clientToken(), body, headers });
@@ -72,7 +72,7 @@ describe('a body', () => {
     'APPLICATION/JSON',
     'application/json;charset=utf-8',
     'Application/Json ; Charset="UTF-8"',
-  ])('D2-32: of the type %s is taken', async (type) => {
+  ])('D2-32: of the content type %s is accepted', async (type) => {
     const body = JSON.stringify({ query: QUERY });
     const answer = await p.call('POST', '/graphql', {
       token: await p.clientToken(),
@@ -82,7 +82,7 @@ describe('a body', () => {
     expect([answer.status, answer.json]).toEqual([200, DATA]);
   });
 
-  it('D2-32: of a GET has its members in the query, and others are ignored', async () => {
+  it('D2-32: of a GET is read from the query string, and other parameters are ignored', async () => {
     for (const more of [
       '',
       '&operationName=',
@@ -113,7 +113,7 @@ describe('a body', () => {
   });
 });
 
-describe('a form', () => {
+describe('a multipart form', () => {
   const json = 'Content-Type: application/json';
   const part = (name: string, more: string, ...lines: string[]) =>
     [`Content-Disposition: form-data; name="${name}"${more}`, ...lines].join('\r\n');
@@ -126,19 +126,16 @@ describe('a form', () => {
     ['a file with an empty name', '', '', part('0', '; filename=""', 'Content-Type: text/csv')],
   ];
 
-  it.each(FORMS)(
-    'D2-32 DG-09: with %s is an upload: parts count by their order',
-    async (_what, operations, map, file) => {
-      const parts = [
-        { value: OPERATIONS, head: operations || part('operations', '') },
-        { value: MAP, head: map || part('map', '') },
-        file === '' ? filePart : { value: CSV, head: file },
-      ];
-      const answer = await sendRaw(p.url, formHeaders(await p.clientToken()), formOf(parts));
-      expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
-      expect(JSON.stringify(answer.json)).toContain('"id"');
-    },
-  );
+  it.each(FORMS)('D2-32 DG-09: with %s is an upload: parts count by order', async (_what, operations, map, file) => {
+    const parts = [
+      { value: OPERATIONS, head: operations || part('operations', '') },
+      { value: MAP, head: map || part('map', '') },
+      file === '' ? filePart : { value: CSV, head: file },
+    ];
+    const answer = await sendRaw(p.url, formHeaders(await p.clientToken()), formOf(parts));
+    expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
+    expect(JSON.stringify(answer.json)).toContain('"id"');
+  });
 
   it('D2-32 DG-09: may have unknown members in its operations, and an empty operationName', async () => {
     const value = JSON.stringify({ ...JSON.parse(OPERATIONS), operationName: '', extensions: null, foo: [1], id: 'x' });
@@ -147,7 +144,7 @@ describe('a form', () => {
     expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
   });
 
-  it('D2-32 DG-09: of the browser takes Blobs', async () => {
+  it('D2-32 DG-09: from a browser may have Blobs', async () => {
     const form = new FormData();
     form.set('operations', new Blob([OPERATIONS], { type: 'application/json' }));
     form.set('map', new Blob([MAP], { type: 'application/json' }), 'map.json');
@@ -213,7 +210,7 @@ describe('Accept', () => {
     expect([wrong.status, wrong.headers.get('content-type')]).toEqual([invalid, type]);
   });
 
-  it('D2-32: several lines count as one list', async () => {
+  it('D2-32: several Accept lines count as one list', async () => {
     const token = await p.clientToken();
     const body = Buffer.from(JSON.stringify({ query: QUERY }));
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -222,7 +219,7 @@ describe('Accept', () => {
     expect(answer.headers['content-type']).toBe(GRAPHQL);
   });
 
-  it('D2-32: a weight can prefer an event stream', async () => {
+  it('D2-32: a weight can select an event stream', async () => {
     for (const accept of ['text/event-stream', 'text/event-stream, application/json;q=0.9', 'text/*, */*;q=0.1']) {
       const answer = await post({ query: QUERY }, { accept });
       expect([accept, answer.headers.get('content-type')]).toEqual([accept, 'text/event-stream']);
@@ -239,7 +236,7 @@ describe('Accept', () => {
   ];
 
   it.each(NONE)(
-    'D2-32: %j accepts nothing: 406 with the envelope and all headers, and nothing is executed',
+    'D2-32: %j gets 406 with the error envelope and all headers, and nothing is executed',
     async (accept) => {
       const origin = 'https://app.example';
       const query = 'mutation { changeOwnPassword(currentPassword: "x", newPassword: "y") { __typename } }';
@@ -253,7 +250,7 @@ describe('Accept', () => {
     },
   );
 
-  it('D2-32: a subscription whose client accepts no event stream is a 406 with the envelope', async () => {
+  it('D2-32: a subscription without text/event-stream accepted gets 406 with the error envelope', async () => {
     const query = 'subscription { transactionUpdates { cursor } }';
     for (const accept of [
       'application/json',

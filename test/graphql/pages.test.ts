@@ -11,8 +11,8 @@ const PAGE = `query Page($first: Int, $after: String) {
   }
 }`;
 
-describe('embedded', () => pagesSuite(embeddedDatabase));
-describeReal('postgres', 'on PostgreSQL', () => pagesSuite(realDatabase));
+describe('pages on the embedded database', () => pagesSuite(embeddedDatabase));
+describeReal('postgres', 'pages on PostgreSQL', () => pagesSuite(realDatabase));
 
 function pagesSuite(open: () => Promise<Database>): void {
   let database: Database;
@@ -38,7 +38,7 @@ function pagesSuite(open: () => Promise<Database>): void {
     return { json, accounts, ids: accounts?.edges.map((edge: { node: { id: string } }) => edge.node.id) };
   }
 
-  it('DG-12: rows within one microsecond of each other are neither skipped nor repeated', async () => {
+  it('DG-12: rows within one microsecond are neither skipped nor repeated', async () => {
     const nodeToken = stand.newToken({ nodeId: OTHER_NODE });
     const close = await stand.addAccounts(6, {
       nodeId: OTHER_NODE,
@@ -53,7 +53,7 @@ function pagesSuite(open: () => Promise<Database>): void {
     expect(walked).toEqual(close);
   });
 
-  it('DG-12: a cursor of another node, of another list, or changed in any byte is refused alike', async () => {
+  it('DG-12: a cursor of another node, of another list, or with a changed byte gets the same error', async () => {
     const { accounts } = await page({ first: 1 });
     const cursor: string = accounts.edges[0].cursor;
     const other = await page({ after: cursor }, stand.newToken({ nodeId: OTHER_NODE }));
@@ -72,7 +72,7 @@ function pagesSuite(open: () => Promise<Database>): void {
     }
   });
 
-  it('DG-12: a page stays where it was while rows come and go around it, without the deleted ones', async () => {
+  it('DG-12: a page stays in place while rows are added and deleted around it, and omits deleted rows', async () => {
     const { accounts } = await page({ first: 3 });
     await stand.addAccounts(2, { nodeId: NODE, at: () => '2019-05-05T00:00:00Z' });
     const { ids: next } = await page({ first: 3, after: accounts.pageInfo.endCursor });

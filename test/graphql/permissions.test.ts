@@ -144,7 +144,7 @@ beforeAll(async () => {
 afterAll(() => stand[Symbol.asyncDispose]());
 
 describe('every field of the schema', () => {
-  it('DG-04: has a rule', () => {
+  it('DG-04: has a permission rule', () => {
     const reached = new Set(fields.map(({ coordinate }) => coordinate));
     const all = Object.values(schema.getTypeMap())
       .filter(
@@ -161,7 +161,7 @@ describe('every field of the schema', () => {
 
   // Nobody looks at the field before: in a quick run some of each type.
   it.each(inTurn(fields, 8, 0))(
-    'DG-04: $coordinate without a token is 401 in the envelope, with a challenge',
+    'DG-04: $coordinate without a token gets a 401 with the error envelope and a challenge',
     async ({ document, operation }) => {
       const answer = await stand.query(withIds(document), { token: undefined, headers: acceptOf(operation) });
       expect(answer.status).toBe(401);
@@ -171,7 +171,7 @@ describe('every field of the schema', () => {
   );
 
   it.each(['{ __typename }', '{ __schema { types { name } } }', '{ nowhere }', '{', ''])(
-    'DG-04: without a token %j is 401 all the same, by any way',
+    'DG-04: without a token %j gets a 401 over any transport',
     async (document) => {
       const headers = { 'content-type': 'application/json' };
       const body = (json: unknown) => ({ method: 'POST', headers, body: JSON.stringify(json) });
@@ -188,7 +188,7 @@ describe('every field of the schema', () => {
   );
 
   // In a quick run over HTTP or over a socket.
-  it.each(inTurn(needing, 2, 0))('DG-04: $coordinate needs $needs', async (field) => {
+  it.each(inTurn(needing, 2, 0))('DG-04: $coordinate requires $needs', async (field) => {
     const { document, needs, operation } = field;
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
     const answer = document.includes('$file')
@@ -203,12 +203,12 @@ describe('every field of the schema', () => {
     expect(json.errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: needs });
   });
 
-  it.each(inTurn(queried, 3, 0))('DG-04: $coordinate is told to whoever may', async (field) => {
+  it.each(inTurn(queried, 3, 0))('DG-04: $coordinate is returned to a token with its permission', async (field) => {
     const answer = await stand.query(withIds(field.document));
     expect(answer.json.errors).toBeUndefined();
   });
 
-  it.each(PERMISSIONS)('DG-04: a socket without %s is told so of fields that need it', async (permission) => {
+  it.each(PERMISSIONS)('DG-04: a socket without %s gets FORBIDDEN for fields that require it', async (permission) => {
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== permission) });
     using socket = await openSocket(stand, token);
     for (const { document, operation, needs } of inTurn(needing, 2, 1)) {
@@ -222,7 +222,7 @@ describe('every field of the schema', () => {
     }
   });
 
-  it('DG-01 DG-04: says in its description what it needs', () => {
+  it('DG-01 DG-04: states in its description the permission that it requires', () => {
     const silent = fields.filter(({ coordinate, needs }) => {
       const [owner = '', name = ''] = coordinate.split('.');
       const isRoot = ['Query', 'Mutation', 'Subscription'].includes(owner);
@@ -233,13 +233,13 @@ describe('every field of the schema', () => {
     expect(silent.map(({ coordinate }) => coordinate)).toEqual([]);
   });
 
-  it('DG-04: a token that resets a password is 401', async () => {
+  it('DG-04: a token for a password reset gets a 401', async () => {
     const answer = await stand.query('{ me { nodeId } }', { token: stand.newToken({ use: 'forgot_password' }) });
     expect(answer.status).toBe(401);
   });
 });
 
-describe('what is reached through another field', () => {
+describe('a field below another field', () => {
   const EVENTS = 'registerTransaction(input: {id: "new", collection: OTC_TRANSACTIONS, type: 1}) { ... on Transaction';
   const ROWS = 'migrateUsers(users: [{walletAddress: "w", email: "nested@example.com"}]) { ... on Migration';
   const ASSIGNED = 'assignNetwork(walletId: "WALLET", networkId: "NETWORK") { ... on Wallet';
@@ -260,7 +260,7 @@ describe('what is reached through another field', () => {
     [['wallets:read'], 'query', 'wallet(id: "WALLET") { account { id } }', 'accounts:read'],
     [['wallets:read'], 'query', 'wallet(id: "WALLET") { rules { totalCount } }', 'wallet-rules:read'],
     [['wallets:read'], 'query', 'wallets { edges { node { rules { totalCount } } } }', 'wallet-rules:read'],
-  ])('DG-04: with %s the %s %s needs %s', async (held, operation, field, needs) => {
+  ])('DG-04: with %s the %s %s requires %s', async (held, operation, field, needs) => {
     const document = `${operation} { ${withIds(field)} }`;
     const refused = await stand.query(document, { token: stand.newToken({ permissions: held }) });
     expect(refused.json.errors).toHaveLength(1);

@@ -25,7 +25,7 @@ describe('the file of persisted operations', () => {
         ],
       },
     ],
-  ])('DG-11: is read as %s', async (_name, content) => {
+  ])('DG-11: may be %s', async (_name, content) => {
     await using file = await temporaryFile('operations.json', content);
     expect([...(await readPersistedDocuments(file.path))]).toEqual([
       [hashOf(ME), ME],
@@ -34,16 +34,16 @@ describe('the file of persisted operations', () => {
   });
 
   it.each([
-    ['is no JSON', '{', /must be JSON in UTF-8/],
+    ['is not JSON', '{', /must be JSON in UTF-8/],
     ['is a list', [], /must be a JSON object/],
     ['has an empty document', { a: '' }, /must be a JSON object/],
-    ['has a document that is no text', { a: 1 }, /must be a JSON object/],
+    ['has a document that is not a string', { a: 1 }, /must be a JSON object/],
     [
       'is a manifest of another version',
       { format: 'apollo-persisted-query-manifest', version: 2 },
       /must be a JSON object/,
     ],
-  ])('DG-11: that %s is a fault of the configuration that names the variable', async (_name, content, message) => {
+  ])('DG-11: that %s is a configuration error that names the variable', async (_name, content, message) => {
     await using file = await temporaryFile('operations.json', content);
     const reading = readPersistedDocuments(file.path);
     await expect(reading).rejects.toBeInstanceOf(ConfigError);
@@ -51,7 +51,7 @@ describe('the file of persisted operations', () => {
     await expect(reading).rejects.toThrow(/^GRAPHQL_PERSISTED_FILE /);
   });
 
-  it('DG-11: that has come to be at fault is logged, and what was in force stays', async () => {
+  it('DG-11: that has become invalid is logged, and the previous documents stay in force', async () => {
     await using file = await temporaryFile('operations.json', { a: ME });
     const logged: object[] = [];
     const persisted = await openPersistedFile(file.path, { ...silent, error: (fields) => void logged.push(fields) });
@@ -62,7 +62,7 @@ describe('the file of persisted operations', () => {
   });
 });
 
-describe('the service', () => {
+describe('an instance with a file of persisted operations', () => {
   let file: Awaited<ReturnType<typeof temporaryFile>>;
   let p: Portcullis;
 
@@ -78,7 +78,7 @@ describe('the service', () => {
 
   const post = async (json: object) => p.call('POST', '/graphql', { token: await p.clientToken(), json });
 
-  it('DG-11: runs the documents of its file alone, and those of a changed one after a reload', async () => {
+  it('DG-11: runs only the documents of its file, and those of a changed file after a reload', async () => {
     expect(await post({ documentId: 'me' })).toMatchObject({ status: 200, json: { data: { me: {} } } });
     expect(await post({ query: SUBJECT })).toMatchObject({ status: 400 });
     await file.write({ subject: SUBJECT });

@@ -66,7 +66,7 @@ describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => 
     expect((await post(mode, body)).json).toEqual(ANSWER);
   });
 
-  it('DG-11: with variables, by GET, in a batch and as an upload', async () => {
+  it('DG-11: a listed document runs with variables, by GET, in a batch and as an upload', async () => {
     const variables = { n: 1 };
     expect((await post(mode, { ...byHash(NETWORKS), variables })).json).toEqual({ data: { networks: { edges: [] } } });
     const extensions = JSON.stringify(byHash(ME).extensions);
@@ -85,7 +85,7 @@ describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => 
     expect(uploaded.json).toEqual({ data: { startUserMigration: { __typename: 'Migration' } } });
   });
 
-  it('DG-11: as a subscription, on an event stream and on a socket', async () => {
+  it('DG-11: a listed document runs as a subscription, on an event stream and on a socket', async () => {
     const { url, token } = stand(mode);
     const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' };
     const query = new URLSearchParams({ documentId: hashOf(LIVE) });
@@ -107,12 +107,12 @@ describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => 
     ['a number as a hash', { extensions: { persistedQuery: { sha256Hash: 1 } } }, 'PERSISTED_QUERY_MALFORMED'],
     ['a list as an id', { documentId: ['Me-1'] }, 'PERSISTED_QUERY_MALFORMED'],
     ['a listed document over a limit', byHash(COSTLY), 'LIMIT_EXCEEDED'],
-  ])('DG-11: %s is a 400 with a code', async (_name, body, code) => {
+  ])('DG-11: %s gets a 400 with a code', async (_name, body, code) => {
     const { status, json } = await post(mode, body);
     expect({ status, code: json.errors[0].extensions.code }).toEqual({ status: 400, code });
   });
 
-  it('DG-11 DG-04: an id is no token', async () => {
+  it('DG-11 DG-04: an id does not replace a token', async () => {
     const { status } = await post(mode, byHash(ME), { authorization: '' });
     expect(status).toBe(401);
   });
@@ -121,19 +121,19 @@ describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => 
 describe('persisted operations, only', () => {
   it.each([
     ['another document', { query: OTHER }],
-    ['a listed one with a space more', { query: `${ME} ` }],
-    ['another one beside the hash of a listed one', { query: OTHER, ...byHash(ME) }],
-    ['another one beside its own hash', { query: OTHER, ...byHash(OTHER) }],
+    ['a listed one with an additional space', { query: `${ME} ` }],
+    ['another one with the hash of a listed one', { query: OTHER, ...byHash(ME) }],
+    ['another one with its own hash', { query: OTHER, ...byHash(OTHER) }],
     ['the schema', { query: '{ __schema { types { name } } }' }],
-    ['what is no GraphQL', { query: '{' }],
-  ])('DG-11: %s does not run, and is not looked into', async (_name, body) => {
+    ['invalid GraphQL', { query: '{' }],
+  ])('DG-11: %s is neither executed nor parsed', async (_name, body) => {
     const refusal = { status: 400, json: { errors: [{ extensions: { code: 'PERSISTED_QUERY_ONLY' } }] } };
     expect(await post('only', body)).toMatchObject(refusal);
     if ('query' in body) expect(await get('only', { query: body.query })).toMatchObject(refusal);
     expect(await post('only', byHash(OTHER))).toMatchObject({ status: 400 });
   });
 
-  it('DG-11: nor on a socket, whose other operations go on', async () => {
+  it('DG-11: another document does not run on a socket either, whose other operations continue', async () => {
     const { url, token } = stand('only');
     const client = socketClient({ url }, token, { lazyCloseTimeout: 1_000 });
     await expect(client.iterate({ query: OTHER }).next()).rejects.toEqual([
@@ -145,14 +145,14 @@ describe('persisted operations, only', () => {
 });
 
 describe('persisted operations, allow', () => {
-  it('DG-11: what came with its hash once runs by the hash from then on', async () => {
+  it('DG-11: a document sent once with its hash can then be run by the hash', async () => {
     expect((await post('allow', byHash(OTHER))).json.errors[0].message).toBe('PersistedQueryNotFound');
     const first = await post('allow', { query: OTHER, ...byHash(OTHER) });
     expect(first.json).toEqual({ data: { me: { subject: 'somebody' } } });
     expect((await post('allow', byHash(OTHER))).json).toEqual(first.json);
   });
 
-  it('DG-11: a document beside the hash of another neither runs nor takes its place', async () => {
+  it('DG-11: a document with the hash of another is neither run nor stored', async () => {
     const { status, json } = await post('allow', { query: OTHER, ...byHash(ME) });
     expect({ status, code: json.errors[0].extensions.code }).toEqual({
       status: 400,
@@ -161,13 +161,13 @@ describe('persisted operations, allow', () => {
     expect((await post('allow', byHash(ME))).json).toEqual(ANSWER);
   });
 
-  it('DG-11: any other document runs as well', async () => {
+  it('DG-11: any other document runs too', async () => {
     expect((await post('allow', { query: '{ me { tokenUse } }' })).status).toBe(200);
   });
 });
 
 describe('persisted operations, off', () => {
-  it("DG-11: an id alone is told so by the name that Apollo's clients know, and a document runs", async () => {
+  it('DG-11: an id without a document gets PersistedQueryNotSupported, as Apollo clients expect, and a document runs', async () => {
     expect((await post('off', byHash(ME))).json.errors[0]).toMatchObject({
       message: 'PersistedQueryNotSupported',
       extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' },

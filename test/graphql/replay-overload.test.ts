@@ -76,7 +76,7 @@ const TRANSPORTS = [
 ] as const;
 
 it.each(TRANSPORTS)(
-  'D6-24: over %s a replay that is refused connections gets each event once, and no error in its place',
+  'D6-24: over %s a replay whose connections are refused delivers each event once, without errors',
   async (_over, read) => {
     refusals = 20;
     for (const texts of await read(REPLAY, SUBSCRIPTIONS, 3)) {
@@ -87,14 +87,14 @@ it.each(TRANSPORTS)(
   },
 );
 
-it.each(TRANSPORTS)('D6-24: over %s a tenant reads for four replayed events at once', async (_over, read) => {
+it.each(TRANSPORTS)('D6-24: over %s a tenant executes at most four replayed events at once', async (_over, read) => {
   await read(REPLAY, SUBSCRIPTIONS, 3);
   expect(mostReading).toBeGreaterThan(0);
   expect(mostReading).toBeLessThanOrEqual(4 * FIELDS.length);
 });
 
 it.each(TRANSPORTS)(
-  'D6-11 D6-24: over %s the current state of a transaction comes after refusals, too',
+  'D6-11 D6-24: over %s the current state of a transaction is delivered after refused connections',
   async (_over, read) => {
     refusals = 20;
     const states = await read(STATE, SUBSCRIPTIONS, 1);
@@ -110,28 +110,25 @@ function frame(opcode: number, text: string): Buffer {
 it.each([
   ['pings of WebSocket', frame(9, '')],
   ['messages', frame(1, '{"type":"ping"}')],
-])(
-  'D6-24: of thousands of %s in one segment, one is answered in an iteration of the event loop',
-  async (_what, one) => {
-    const { hostname, port, host } = new URL(stand.url);
-    const socket = connect({ host: hostname, port: Number(port) });
-    socket.write(
-      `GET /graphql HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
-        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n',
-    );
-    await once(socket, 'data');
-    socket.on('data', () => undefined);
-    const answers = [vi.spyOn(WebSocket.prototype, 'pong'), vi.spyOn(WebSocket.prototype, 'send')];
-    const answered = () => answers.reduce((sum, { mock }) => sum + mock.calls.length, 0);
-    socket.write(Buffer.concat(Array(2_000).fill(one)));
-    let most = 0;
-    for (let seen = 0; seen < 2_000; ) {
-      await nextIteration();
-      most = Math.max(most, answered() - seen);
-      seen = answered();
-    }
-    for (const answer of answers) answer.mockRestore();
-    socket.destroy();
-    expect(most).toBeLessThanOrEqual(2);
-  },
-);
+])('D6-24: of thousands of %s in one segment, one is processed per iteration of the event loop', async (_what, one) => {
+  const { hostname, port, host } = new URL(stand.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.write(
+    `GET /graphql HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n',
+  );
+  await once(socket, 'data');
+  socket.on('data', () => undefined);
+  const answers = [vi.spyOn(WebSocket.prototype, 'pong'), vi.spyOn(WebSocket.prototype, 'send')];
+  const answered = () => answers.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  socket.write(Buffer.concat(Array(2_000).fill(one)));
+  let most = 0;
+  for (let seen = 0; seen < 2_000; ) {
+    await nextIteration();
+    most = Math.max(most, answered() - seen);
+    seen = answered();
+  }
+  for (const answer of answers) answer.mockRestore();
+  socket.destroy();
+  expect(most).toBeLessThanOrEqual(2);
+});

@@ -42,7 +42,7 @@ function keyOf(
 const filter = { collection: 'OTC_TRANSACTIONS', type: 3 };
 
 it.each<[name: string, key: () => string]>([
-  ['another beginning', () => keyOf(UPDATES, { after: '17', filter })],
+  ['another start cursor', () => keyOf(UPDATES, { after: '17', filter })],
   ['members in another order', () => keyOf(UPDATES, { filter: { type: 3, collection: 'OTC_TRANSACTIONS' } })],
   ['a variable that is not declared', () => keyOf(UPDATES, { filter, more: 1 })],
   [
@@ -53,7 +53,7 @@ it.each<[name: string, key: () => string]>([
     'another login, client or token',
     () => keyOf(UPDATES, { filter }, { subject: 's', clientId: 'd', tokenId: 'u', sessionId: 'x', expiresAtMs: 1 }),
   ],
-])('D6-10: %s is the same answer', (_name, key) => {
+])('D6-10: %s shares the result', (_name, key) => {
   expect(key()).toBe(keyOf(UPDATES, { filter }));
 });
 
@@ -62,7 +62,7 @@ it.each<[name: string, key: () => string]>([
   ['no filter', () => keyOf(UPDATES)],
   ['another operation of the document', () => keyOf(UPDATES, { filter }, { operationName: 'B' })],
   ['another document', () => keyOf(UPDATES.replace('{ cursor }', '{ event }'), { filter })],
-])('D6-10: %s is another answer', (_name, key) => {
+])('D6-10: %s has its own result', (_name, key) => {
   expect(key()).not.toBe(keyOf(UPDATES, { filter }));
 });
 
@@ -74,15 +74,15 @@ const OTHERS: { [Member in keyof SharedPrincipal]: SharedPrincipal[Member] } = {
   permissions: new Set(['transactions:read']),
 };
 
-it('D6-10: whatever else a principal has is not there where events are answered', () => {
+it('D6-10: other members of a principal are not available when events are executed', () => {
   expect(Object.keys(sharedPrincipalOf(PRINCIPAL)).sort()).toEqual(Object.keys(OTHERS).sort());
 });
 
-it.each(Object.entries(OTHERS))('D6-10: another %s is another answer', (member, other) => {
+it.each(Object.entries(OTHERS))('D6-10: another %s has its own result', (member, other) => {
   expect(keyOf(UPDATES, { filter }, { [member]: other })).not.toBe(keyOf(UPDATES, { filter }));
 });
 
-it('D6-10: a beginning that says something else, too, makes another answer', () => {
+it('D6-10: a start cursor that is also used elsewhere in the document has its own result', () => {
   const twice = `subscription ($after: String) {
     transactionUpdates(after: $after) { cursor transaction { events(after: $after) { edges { cursor } } } }
   }`;

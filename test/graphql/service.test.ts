@@ -40,8 +40,8 @@ function notify(id: string, status: number) {
   });
 }
 
-describe('behind the gateway', () => {
-  it('DG-02: the demo has 25 accounts, on every kind of token', async () => {
+describe('GraphQL behind the gateway', () => {
+  it('DG-02: the demo has 25 accounts, for every kind of token', async () => {
     for (const bearer of [token, await portcullis.loginToken()]) {
       const { json } = await graphql('{ accounts { totalCount edges { node { id } } } }', bearer);
       expect(json.data.accounts.totalCount).toBe(25);
@@ -49,7 +49,7 @@ describe('behind the gateway', () => {
     }
   });
 
-  it('DG-08 D6-07: a notification reaches subscribers on SSE and on a socket, its gas as a decimal string', async () => {
+  it('DG-08 D6-07: a notification reaches subscribers over SSE and WebSocket, with gas as a decimal string', async () => {
     const id = portcullis.demo.transactions.user_transactions;
     await using reader = await openStream(portcullis, token, UPDATES);
     const client = socketClient(portcullis, token);
@@ -69,7 +69,7 @@ describe('behind the gateway', () => {
     await client.dispose();
   });
 
-  it('DG-08: an upgrade with a broken token is refused before it is one, and so is another path', async () => {
+  it('DG-08: an upgrade with an invalid token or an unknown path is rejected before it happens', async () => {
     for (const [path, headers, status] of [
       ['/graphql', { authorization: 'Bearer nonsense' }, 401],
       ['/elsewhere', {}, 404],
@@ -85,7 +85,7 @@ describe('behind the gateway', () => {
     }
   });
 
-  it('D2-15: HEAD is no method of it: only health has that', async () => {
+  it('D2-15: HEAD is rejected with 404', async () => {
     for (const headers of [{}, { accept: 'text/html' }]) {
       expect((await portcullis.call('HEAD', '/graphql', { token, headers })).status).toBe(404);
     }

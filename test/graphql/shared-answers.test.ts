@@ -96,7 +96,7 @@ async function take(reader: EventReader, count: number): Promise<(ServerEvent | 
   return taken;
 }
 
-it('D6-10: 1,000 subscribers over WebSocket and two over SSE: one execution of each event, one text for all', async () => {
+it('D6-10: with 1,000 subscribers over WebSocket and two over SSE each event is executed and serialized once', async () => {
   const opened = await Promise.all(Array.from({ length: 10 }, () => subscriptions(100)));
   await using one = await stand.stream(UPDATES);
   await using other = await stand.stream(UPDATES);
@@ -115,7 +115,7 @@ it('D6-10: 1,000 subscribers over WebSocket and two over SSE: one execution of e
   expect(executions).toBe(3);
 });
 
-it('D6-10: one that comes back with a cursor replays by itself, and shares what is live', async () => {
+it('D6-10: a subscriber with a cursor replays on its own, and shares live events', async () => {
   await using first = await stand.stream(UPDATES, { variables: { after: '0' } });
   await listening(1);
   await notify(1);
@@ -132,7 +132,7 @@ it('D6-10: one that comes back with a cursor replays by itself, and shares what 
   expect(executions).toBe(4);
 });
 
-it('D6-10 D6-19: Last-Event-ID outranks `after` for its own subscriber alone; what is live is shared', async () => {
+it('D6-10 D6-19: Last-Event-ID takes precedence over `after` for its own subscriber, and live events are shared', async () => {
   await stand.register('u');
   for (const status of [1, 2]) await notify(status);
   await using all = await stand.stream(UPDATES, { variables: { after: '0' } });
@@ -149,7 +149,7 @@ it('D6-10 D6-19: Last-Event-ID outranks `after` for its own subscriber alone; wh
   expect(executions - before).toBe(2);
 });
 
-it('D4-01: other permissions and other nodes have executions of their own, and see what is theirs', async () => {
+it('D4-01: other permissions and other nodes have separate executions, and see only their data', async () => {
   await stand.register('o', OTHER_NODE);
   const tokens = [
     stand.newToken(),
@@ -170,7 +170,7 @@ it('D4-01: other permissions and other nodes have executions of their own, and s
   for (const reader of readers) await reader[Symbol.asyncDispose]();
 });
 
-it('D6-12: a token that ends, even of whoever came first, ends its subscriptions and no others', async () => {
+it('D6-12: an expired token, even of the first subscriber, ends only its own subscriptions', async () => {
   const ended = stand.newToken();
   await using first = await stand.stream(UPDATES, { token: ended });
   await using second = await stand.stream(UPDATES);
@@ -184,7 +184,7 @@ it('D6-12: a token that ends, even of whoever came first, ends its subscriptions
   expect(executions).toBe(2);
 });
 
-it('an execution that fails is shared, and each subscriber is told its own correlation id', async () => {
+it('a failed execution is shared, and each subscriber gets its own correlation id', async () => {
   isFailing = true;
   const readers = await Promise.all(
     ['one', 'two'].map((id) => stand.stream(UPDATES, { headers: { 'x-correlation-id': id } })),
@@ -202,7 +202,7 @@ it('an execution that fails is shared, and each subscriber is told its own corre
   for (const reader of readers) await reader[Symbol.asyncDispose]();
 });
 
-it('D2-07: the audit record of a subscription on a socket has what it was sent', async () => {
+it('D2-07: the audit record of a subscription on a socket contains what it was sent', async () => {
   const { received, send } = await subscriptions(2);
   await listening(2);
   await notify(1);

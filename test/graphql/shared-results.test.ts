@@ -45,8 +45,8 @@ const steps = fc.array(
   { minLength: 1, maxLength: 20 },
 );
 
-describe('answers of subscribers that share', () => {
-  it('D6-10: whenever one joins, from wherever, it sees each event once and in order; what is live is executed once', async () => {
+describe('subscribers that share results', () => {
+  it('D6-10: whenever one joins and from any cursor, it gets each event once and in order; live events are executed once', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {
         const { log, wakeUps, subscribe, streams } = modelStreams();
@@ -87,7 +87,7 @@ describe('answers of subscribers that share', () => {
     );
   });
 
-  it('D6-19: one that is slow is told and ends; the others see everything, executed once', async () => {
+  it('D6-19: one that is slow gets an error and ends; the others get every event, executed once', async () => {
     const { subscribe, write, writePast } = modelStreams();
     const shared = counted();
     const slow = subscribe();
@@ -101,7 +101,7 @@ describe('answers of subscribers that share', () => {
     expect(readers[1]?.seqs().at(-1)).toBe(1_251n);
   });
 
-  it('what is kept for those who are behind is bounded; whoever is further behind has an execution of its own', async () => {
+  it('the results kept for slow subscribers are limited; one further behind executes by itself', async () => {
     const answers = new SharedResults();
     let executions = 0;
     const text = 'x'.repeat(100_000);
@@ -130,7 +130,7 @@ describe('the engine', () => {
   };
   const { subscribe } = createEngine({ introspection: false, hideSuggestions: false, jit: true });
 
-  it('D6-10: one that leaves, or aborts, during the execution that it shares takes nothing from the others', async () => {
+  it('D6-10: a subscriber that leaves or aborts during a shared execution does not affect the others', async () => {
     const event = { id: '1', slow: Promise.withResolvers<string>() };
     let executions = 0;
     const shown = {
@@ -164,7 +164,7 @@ describe('the engine', () => {
     expect(executions).toBe(1);
   });
 
-  it('D4-01 D6-10: an event is answered with nothing of its subscriber but what the key is made from', async () => {
+  it('D4-01 D6-10: an event is executed with only those members of its subscriber that are in the key', async () => {
     const seen: { context: GraphqlContext; asked: unknown }[] = [];
     const shown = {
       id: (_args: unknown, context: GraphqlContext) => {

@@ -45,7 +45,7 @@ async function subscribed(): Promise<WebSocket> {
   return socket;
 }
 
-it('D6-24: sockets whose clients leave at once take turns, so that their subscriptions do not end in one piece', async () => {
+it('D6-24: sockets whose clients leave together are closed in turns, not in one block of the event loop', async () => {
   const sockets = await Promise.all(Array.from({ length: SOCKETS }, subscribed));
   const ticks = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
   for (const socket of sockets) socket.terminate();
@@ -60,7 +60,7 @@ it('D6-24: sockets whose clients leave at once take turns, so that their subscri
   expect(most).toBeLessThanOrEqual(2);
 });
 
-it('D6-24: a socket is closed once, however many messages that close it have come', async () => {
+it('D6-24: a socket is closed once, however many invalid messages it sent', async () => {
   const { socket, closed } = await rawSocket(stand);
   const close = vi.spyOn(WebSocket.prototype, 'close');
   for (let at = 0; at < 100; at += 1) socket.send('no message');

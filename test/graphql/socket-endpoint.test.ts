@@ -58,8 +58,8 @@ const rows: [settings: object, tokenClass: 'user' | 'legacy' | 'discover', statu
     [{ permissions: ['audit:read'], tokens: ['legacy'] }, 'user', 401, 4401],
   ];
 
-describe('what gateway.yaml asks of /graphql', () => {
-  it.each(rows)('DG-14: %j answers a token of class %s on HTTP with %i, and on a socket with %s', async (...row) => {
+describe('the gateway.yaml settings of /graphql', () => {
+  it.each(rows)('DG-14: %j: a token of class %s gets %i over HTTP, and on a socket %s', async (...row) => {
     const [settings, tokenClass, status, code] = row;
     await asks(settings);
     const token = tokenOf(tokenClass);
@@ -68,7 +68,7 @@ describe('what gateway.yaml asks of /graphql', () => {
     else expect(await closedWith(token)).toBe(code);
   });
 
-  it('DG-14 D2-16: holds for each operation of an open socket from the moment that it is in force', async () => {
+  it('DG-14 D2-16: apply to each operation of an open socket as soon as they are in force', async () => {
     await asks({});
     const socket = await openSocket(p, tokenOf('user'));
     expect(await told(socket)).toBe('next');
@@ -88,7 +88,7 @@ describe('what gateway.yaml asks of /graphql', () => {
 describe('the first message of a socket', () => {
   beforeAll(() => asks({}));
 
-  it('D2-16: is answered with 4403 where the address of the client is not allowed', async () => {
+  it('D2-16: is closed with 4403 if the address of the client is not allowed', async () => {
     const guarded = await addClient(p, { allowed_ips: ['127.0.0.1'] });
     const token = await p.clientToken(guarded);
     await openSocket(p, token);
@@ -96,7 +96,7 @@ describe('the first message of a socket', () => {
     expect(await closedWith(token, { 'X-Forwarded-For': '127.0.0.1, unknown', 'X-Real-IP': '127.0.0.1' })).toBe(4403);
   });
 
-  it('D2-16: is answered with 4403 where the client must show a certificate and shows none', async () => {
+  it('D2-16: is closed with 4403 if the client requires a certificate and sent none', async () => {
     const guarded = await addClient(p, { require_certificate: true, cert_fingerprint: 'AA:BB' });
     const headers = { 'ssl-client-fingerprint': 'aabb' };
     const grant = { grant_type: 'client_credentials', ...guarded };
@@ -105,7 +105,7 @@ describe('the first message of a socket', () => {
     expect(await closedWith(issued.json.access_token)).toBe(4403);
   });
 
-  it('D2-16: is answered with 4401 without a good token', async () => {
+  it('D2-16: is closed with 4401 without a valid token', async () => {
     expect(await closedWith('not.a.token')).toBe(4401);
   });
 });

@@ -31,8 +31,8 @@ const REFUSED: [field: string, value: string, behind: string][] = [
   ['Transfer-Encoding', 'chunked', 'ZZZ\r\n'],
 ];
 
-describe('a handshake', () => {
-  it.each(REFUSED)('D2-06 D2-07 D2-13: with %s: %s is refused and recorded as others are', async (...row) => {
+describe('a WebSocket handshake', () => {
+  it.each(REFUSED)('D2-06 D2-07 D2-13: with %s: %s is rejected and recorded as other requests are', async (...row) => {
     const [field, value, behind] = row;
     const id = `handshake-${REFUSED.findIndex((other) => other.every((cell, at) => cell === row[at]))}`;
     const head = request('GET', '/graphql', { ...UPGRADE, 'X-Correlation-ID': id, [field]: value });
@@ -52,7 +52,7 @@ describe('a handshake', () => {
     ['several subprotocols', { [PROTOCOL]: 'a , graphql-transport-ws,b' }],
     ['an extension', { [EXTENSIONS]: 'permessage-deflate; client_max_window_bits; x = "a\\b", other' }],
     ['an empty body', { 'Content-Length': '0' }],
-  ])('D2-16: with %s is taken', async (_what, headers) => {
+  ])('D2-16: with %s is accepted', async (_what, headers) => {
     const socket = openSocket(p.url);
     socket.write(request('GET', '/graphql', { ...UPGRADE, ...headers }));
     const [first] = await new Promise<[Buffer]>((resolve) => socket.once('data', (data: Buffer) => resolve([data])));

@@ -42,7 +42,7 @@ function withToken<Value>(value: Value): Value {
 }
 
 describe('graphql-transport-ws', () => {
-  it('DG-08: the token comes in connection_init; queries and mutations are answered', async () => {
+  it('DG-08: the token is sent in connection_init, and queries and mutations are answered', async () => {
     const { value } = await connect().iterate({ query: '{ me { nodeId } transaction(id: "t") { id } }' }).next();
     expect(value).toEqual({ data: { me: { nodeId: expect.any(String) }, transaction: { id: 't' } } });
   });
@@ -70,7 +70,7 @@ describe('graphql-transport-ws', () => {
     ],
     ['an unknown token in the upgrade', {}, { Authorization: 'Bearer nonsense' }],
   ])(
-    'DG-08 DG-15: connection_init with %s is closed with 4401, which names the place',
+    'DG-08 DG-15: connection_init with %s is closed with 4401, which says where to put the token',
     async (_name, payload, upgrade) => {
       const { send, closed } = await rawSocket(stand, { headers: withToken(upgrade) });
       send(withToken({ type: 'connection_init', payload }));
@@ -88,22 +88,22 @@ describe('graphql-transport-ws', () => {
     ['the upgrade and no payload', undefined, { Authorization: 'Bearer TOKEN' }],
     ['the upgrade and other members', { headers: {}, lang: 'en' }, { authorization: 'Bearer TOKEN' }],
     [
-      'headers, where what comes before is null',
+      'headers, after null members',
       { authorization: null, Authorization: null, headers: { Authorization: 'Bearer TOKEN' } },
     ],
     [
-      'authorization, whatever comes after',
+      'authorization, before other members',
       { authorization: 'Bearer TOKEN', Authorization: 'x', headers: 7 },
       { Authorization: 'Bearer x' },
     ],
-  ])('DG-15: a token in %s is taken', async (_name, payload, upgrade) => {
+  ])('DG-15: a token in %s is accepted', async (_name, payload, upgrade) => {
     const { send, received } = await rawSocket(stand, { headers: withToken(upgrade) });
     send(withToken({ type: 'connection_init', payload }));
     await until(() => received.length === 1);
     expect(received[0]).toEqual({ type: 'connection_ack' });
   });
 
-  it('DG-08: a token that resets a password, or one that has been revoked, is closed with 4401', async () => {
+  it('DG-08: a password reset token or a revoked one is closed with 4401', async () => {
     const ended = stand.newToken();
     stand.revoke(ended);
     for (const token of [stand.newToken({ use: 'forgot_password' }), ended]) {
@@ -122,11 +122,11 @@ describe('graphql-transport-ws', () => {
 
   it.each<[string, { query: string; operationName?: string }]>([
     ['several operations and no name', { query: 'query A { me { nodeId } } query B { me { nodeId } }' }],
-    ['a name that it has not', { query: 'query A { me { nodeId } } query B { me { nodeId } }', operationName: 'C' }],
+    ['an unknown operation name', { query: 'query A { me { nodeId } } query B { me { nodeId } }', operationName: 'C' }],
     ['no operation', { query: 'fragment F on Query { me { nodeId } }' }],
     ['a syntax error', { query: '{ me { nodeId }' }],
     ['an unknown field', { query: '{ you { nodeId } }' }],
-  ])('DG-08: a document with %s is told as over HTTP', async (_name, { query, operationName }) => {
+  ])('DG-08: a document with %s gets the same errors as over HTTP', async (_name, { query, operationName }) => {
     const { json } = await stand.query(query, operationName === undefined ? {} : { operationName });
     expect(json.errors[0].extensions.code).toEqual(expect.any(String));
     const { send, received } = await openSocket(stand, stand.token);
@@ -135,7 +135,7 @@ describe('graphql-transport-ws', () => {
     expect(received[0]).toEqual({ id: '1', type: 'error', payload: json.errors });
   });
 
-  it("DG-08: refusals are the operation's error message, and the socket stays", async () => {
+  it('DG-08: rejections are error messages of the operation, and the socket stays open', async () => {
     const token = stand.newToken({ permissions: [] });
     await stand.register('foreign', OTHER_NODE);
     const { subscribe, received } = await openSocket(stand, token);
@@ -157,7 +157,7 @@ describe('graphql-transport-ws', () => {
     expect(received.map(({ type }) => type)).toEqual(['next', 'complete']);
   });
 
-  it('DG-15: an operation whose token was revoked closes the socket with 4403, without an error, and is recorded', async () => {
+  it('DG-15: when its token is revoked, a running operation closes the socket with 4403, and is recorded without an error', async () => {
     const token = stand.newToken();
     const { subscribe, received, closed } = await openSocket(stand, token);
     subscribe('1', UPDATES);
@@ -170,7 +170,7 @@ describe('graphql-transport-ws', () => {
     await expect.poll(() => stand.records.map(({ ok }) => ok)).toEqual([false, true]);
   });
 
-  it('DG-15: an operation whose token has expired in between closes the socket with 4403, without an error', async () => {
+  it('DG-15: an operation whose token has expired since closes the socket with 4403, without an error', async () => {
     const expiresAtMs = Date.now() + 60_000;
     const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs }));
     vi.spyOn(Date, 'now').mockReturnValue(expiresAtMs);
@@ -196,7 +196,7 @@ describe('graphql-transport-ws', () => {
     },
   );
 
-  it('DG-15: a mutation that is under way when the token expires is answered before the socket closes', async () => {
+  it('DG-15: a mutation running when the token expires is answered before the socket closes', async () => {
     const expiresAtMs = Date.now() + 2_000;
     const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs }));
     const registering = stand.transactions.register.bind(stand.transactions);
@@ -218,14 +218,14 @@ describe('graphql-transport-ws', () => {
     await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
   });
 
-  it('DG-15: a client that is refused and does not confirm the close is disconnected', async () => {
+  it('DG-15: a rejected client that does not confirm the close is disconnected', async () => {
     const { send, socket } = await rawSocket(stand);
     send({ type: 'connection_init', payload: {} });
     socket.pause();
     await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
   });
 
-  it('DG-15: a connection_init whose token cannot be checked is closed with 1013, so that clients come back', async () => {
+  it('DG-15: a connection_init whose token cannot be checked is closed with 1013, so that clients reconnect', async () => {
     await using failing = await startStandOn(database, { authenticateSocket: () => Promise.reject(new Error('away')) });
     const { init, closed } = await rawSocket(failing);
     init('any');
@@ -251,7 +251,7 @@ describe('graphql-transport-ws', () => {
     expect(slow.watch.size).toBe(0);
   });
 
-  it('DG-05: unexpected errors are masked', async () => {
+  it('DG-05: internal errors are masked', async () => {
     vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error('select secret'));
     const { value } = await connect().iterate({ query: REGISTER }).next();
     expect(value?.errors?.[0]).toMatchObject({
@@ -267,7 +267,7 @@ describe('graphql-transport-ws', () => {
     expect((await closed)[0]).toBe(1009);
   });
 
-  it('DG-08: 100 operations run at once, and one more is refused', async () => {
+  it('DG-08: 100 operations run at once, and one more is rejected', async () => {
     const { send, subscribe, received } = await openSocket(stand, stand.token);
     for (let id = 0; id <= 100; id += 1) {
       subscribe(String(id), 'subscription { transactionUpdates { cursor } }');
@@ -278,7 +278,7 @@ describe('graphql-transport-ws', () => {
     await until(() => stand.streams.load.streams === 99);
   });
 
-  it('DG-08: a socket that breaks ends its subscriptions', async () => {
+  it('DG-08: a broken socket ends its subscriptions', async () => {
     const { subscribe, socket } = await openSocket(stand, stand.token);
     subscribe('1', UPDATES);
     await until(() => stand.streams.load.streams === 1);
@@ -292,7 +292,7 @@ describe('graphql-transport-ws', () => {
     expect((await closed)[0]).toBe(1012);
   });
 
-  it('DG-08: each operation leaves one record, with what was asked and what was sent', async () => {
+  it('DG-08: each operation leaves one record, with its request and what it was sent', async () => {
     const token = stand.newToken({ permissions: [] });
     const { subscribe, received } = await openSocket(stand, token);
     const good = { query: 'query ($a: Boolean!) { me { subject @include(if: $a) } }', variables: { a: true } };

@@ -55,7 +55,7 @@ async function request(): Promise<{ exchange: Exchange; res: ServerResponse; cli
   return { exchange: { res, state: {}, audit: { capture: new Capture(req, res) } } as Exchange, res, client };
 }
 
-it('D6-19: a client that does not read is sent no more than its connection holds', async () => {
+it('D6-19: a client that does not read is sent no more than its connection buffers', async () => {
   const { exchange, res, client } = await request();
   const streams = new SseStreams(ENDLESS);
   const { state, iterator } = results('x'.repeat(64 * 1024));
@@ -82,7 +82,7 @@ it('D6-19: a client that does not read is sent no more than its connection holds
   await expect.poll(() => streams.size).toBe(0);
 });
 
-it('D2-29: a client that does not read is disconnected when its token ends', async () => {
+it('D2-29: a client that does not read is disconnected when its token is revoked', async () => {
   const { exchange, res } = await request();
   const principal = { subject: 'somebody' } as Principal;
   let end: () => void = () => undefined;
@@ -106,7 +106,7 @@ it('D2-29: a client that does not read is disconnected when its token ends', asy
   await expect.poll(() => streams.size).toBe(0);
 });
 
-it('DG-08: one whose client goes before it is sent is over, too', async () => {
+it('DG-08: a stream whose client disconnects before its first byte ends', async () => {
   const { exchange, res, client } = await request();
   const streams = new SseStreams(ENDLESS);
   const { state, iterator } = results('x');
@@ -122,7 +122,7 @@ it('DG-08: one whose client goes before it is sent is over, too', async () => {
   expect(late.state.isGivenUp).toBe(true);
 });
 
-it('DG-08: it ends with its connection, each event in one piece', async () => {
+it('DG-08: a stream ends with its connection, and sends each event in one chunk', async () => {
   const { exchange, client } = await request();
   const streams = new SseStreams(ENDLESS);
   let left = 2;
@@ -144,7 +144,7 @@ it('DG-08: it ends with its connection, each event in one piece', async () => {
   );
 });
 
-it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {
+it('D6-10: a cached event takes the size of its text, not of the buffer pool that it was created in', async () => {
   const event = { seq: 7n };
   const result = await new SharedResults().shared(event, 'all', async () => ({ data: { id: 'é' } }));
   const written: Buffer[] = [];

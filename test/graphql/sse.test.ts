@@ -17,7 +17,7 @@ const UPDATES = `subscription ($after: String, $filter: TransactionFilter) {
 }`;
 
 describe('transactionUpdates over SSE', () => {
-  it('DG-08: each message is a next with the cursor as its id', async () => {
+  it('DG-08: each message is a next event with the cursor as its id', async () => {
     await using reader = await stand.stream(UPDATES, { variables: { after: '0' } });
     expect(reader.response.status).toBe(200);
     expect(reader.response.headers.get('content-type')).toBe('text/event-stream');
@@ -39,7 +39,7 @@ describe('transactionUpdates over SSE', () => {
     expect(await reader.next()).toMatchObject({ id: '2' });
   });
 
-  it('DG-08: GET with the header does too, and is a stream whatever the order of Accept', async () => {
+  it('DG-08: GET with the header is a stream too, in any order of Accept', async () => {
     const query = encodeURIComponent('subscription { transactionUpdates(after: "0") { cursor } }');
     const headers = { accept: 'application/json, text/event-stream', authorization: `Bearer ${stand.token}` };
     await using reader = new EventReader(await fetch(`${stand.url}?query=${query}`, { headers }));
@@ -47,7 +47,7 @@ describe('transactionUpdates over SSE', () => {
     expect(await reader.nextJson()).toEqual({ data: { transactionUpdates: { cursor: '1' } } });
   });
 
-  it('DG-08: a subscription without accepting a stream is 406', async () => {
+  it('DG-08: a subscription without text/event-stream accepted gets 406', async () => {
     const { status, headers, text } = await stand.query(UPDATES, { headers: { accept: 'application/json' } });
     expect([status, headers.get('accept'), text]).toEqual([406, null, envelope('not_acceptable')]);
     await until(() => stand.streams.load.streams === 0);
@@ -59,7 +59,7 @@ describe('transactionUpdates over SSE', () => {
     expect(await reader.next()).toMatchObject({ id: '2' });
   });
 
-  it('D6-10: only what the filter lets through, and only of the own node', async () => {
+  it('D6-10: delivers only events that match the filter and belong to the node of the token', async () => {
     await stand.register('foreign', OTHER_NODE);
     await stand.register('u');
     await using reader = await stand.stream(UPDATES, {
@@ -71,7 +71,7 @@ describe('transactionUpdates over SSE', () => {
     expect(await reader.nextJson()).toMatchObject({ data: { transactionUpdates: { transaction: { id: 'u' } } } });
   });
 
-  it.each(['x', '-1', '1.5', ' 1', '00', '9'.repeat(40)])('D6-10: %j as a cursor is an error', async (after) => {
+  it.each(['x', '-1', '1.5', ' 1', '00', '9'.repeat(40)])('D6-10: %j is an invalid cursor', async (after) => {
     await using reader = await stand.stream(UPDATES, { variables: { after } });
     const { errors } = await reader.nextJson();
     expect(errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', issues: [{ path: ['after'] }] });
@@ -79,7 +79,7 @@ describe('transactionUpdates over SSE', () => {
     expect(await reader.next()).toBeUndefined();
   });
 
-  it('D6-10: a cursor that was never given is cursor_expired', async () => {
+  it('D6-10: a cursor that was never issued gets cursor_expired', async () => {
     await using reader = await stand.stream(UPDATES, { variables: { after: '7' } });
     expect((await reader.nextJson()).errors[0]).toMatchObject({
       message: 'cursor_expired',
@@ -88,21 +88,21 @@ describe('transactionUpdates over SSE', () => {
     expect(await reader.next()).toMatchObject({ event: 'complete' });
   });
 
-  it('DG-08: a client that goes leaves nothing behind', async () => {
+  it('DG-08: a client that disconnects leaks nothing', async () => {
     const reader = await stand.stream(UPDATES);
     await until(() => stand.streams.load.streams === 1);
     await reader[Symbol.asyncDispose]();
     await until(() => stand.streams.load.streams === 0);
   });
 
-  it('DG-08: the stop of the event source ends it without complete, too', async () => {
+  it('DG-08: a stop of the event source ends it without complete', async () => {
     await using reader = await stand.stream(UPDATES);
     await until(() => stand.streams.load.streams === 1);
     stand.streams.stop();
     expect(await reader.next()).toBeUndefined();
   });
 
-  it('D2-29 DG-15: it ends with its token without an error and without complete, so that clients come back', async () => {
+  it('D2-29 DG-15: it ends with its token without an error and without complete, so that clients reconnect', async () => {
     const token = stand.newToken({ expiresAtMs: Date.now() + 300 });
     await using reader = await stand.stream(UPDATES, { token });
     expect(await reader.next()).toBeUndefined();
@@ -114,7 +114,7 @@ describe('transactionUpdates over SSE', () => {
 describe('transaction over SSE', () => {
   const STATES = 'subscription ($id: ID!) { transaction(id: $id) { id status } }';
 
-  it('D6-11: the current state at once, each change, and complete at Done', async () => {
+  it('D6-11: sends the current state at once, each change, and complete at Done', async () => {
     await stand.notify('t', 1);
     await using reader = await stand.stream(STATES, { variables: { id: 't' } });
     expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: 'STARTED' } } });
@@ -129,14 +129,14 @@ describe('transaction over SSE', () => {
   it.each([
     [3, 'DONE'],
     [4, 'ERROR'],
-  ])('D6-11: of a final one its state, then complete (status %i)', async (status, name) => {
+  ])('D6-11: sends the state of a final transaction, then complete (status %i)', async (status, name) => {
     await stand.notify('t', status);
     await using reader = await stand.stream(STATES, { variables: { id: 't' } });
     expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: name } } });
     expect(await reader.next()).toMatchObject({ event: 'complete' });
   });
 
-  it("D4-01: another node's id is NOT_FOUND, byte for byte as one that is not", async () => {
+  it('D4-01: an id of another node gets NOT_FOUND, with the same bytes as an unknown id', async () => {
     await stand.register('foreign', OTHER_NODE);
     const [foreign, missing] = await Promise.all(
       ['foreign', 'missing'].map((id) =>

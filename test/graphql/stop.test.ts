@@ -24,7 +24,7 @@ afterEach(async () => {
   await stand[Symbol.asyncDispose]();
 });
 
-it('D1-13: lets mutations of sockets in flight be answered, begins no more, and then closes with 1012', async () => {
+it('D1-13: a stop lets running mutations of sockets finish, starts no more, and then closes with 1012', async () => {
   const { socket, received, closed, subscribe } = await openSocket(stand, stand.token);
   const held = Promise.withResolvers<'registered'>();
   const register = vi.spyOn(stand.transactions, 'register').mockReturnValue(held.promise);
@@ -47,7 +47,7 @@ it('D1-13: lets mutations of sockets in flight be answered, begins no more, and 
   expect(register).toHaveBeenCalledOnce();
 });
 
-it('D1-13: whoever follows a migration over a socket is sent elsewhere, and told of no failure', async () => {
+it('D1-13: a client that follows a migration over a socket is closed to reconnect, without an error', async () => {
   const files = new MigrationFiles({ db: database.db, nowMs: Date.now, notify: () => undefined });
   const caller = { nodeId: NODE, subject: 'somebody', correlationId: 'c' };
   // Nobody works on it here.
@@ -61,7 +61,7 @@ it('D1-13: whoever follows a migration over a socket is sent elsewhere, and told
   expect(received).toHaveLength(1);
 });
 
-it('D1-13: an event stream that begins while it stops ends at once, without complete', async () => {
+it('D1-13: an event stream that begins during a stop ends at once, without complete', async () => {
   await using before = await stand.stream(UPDATES);
   await stand.server.stop();
   await using during = await stand.stream(UPDATES);

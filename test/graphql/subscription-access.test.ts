@@ -147,7 +147,7 @@ afterEach(async () => {
   for (const reader of readers.splice(0)) await reader[Symbol.asyncDispose]();
 });
 
-describe('a subscription, where its token ends before its time', () => {
+describe('a subscription whose access is revoked early', () => {
   const p = usePortcullis();
   let admin: string;
   beforeAll(async () => {
@@ -168,7 +168,7 @@ describe('a subscription, where its token ends before its time', () => {
     await until(() => p.service.context.watch.size === 0);
   });
 
-  it('D6-12: stays where its client has only been changed', async () => {
+  it('D6-12: stays open when its client was only changed', async () => {
     const { client, credentials } = await endlessClient(p, admin);
     const { access_token } = await pairOf(p, credentials);
     await overSse(p, access_token);
@@ -182,7 +182,7 @@ describe('a subscription, where its token ends before its time', () => {
 describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
   describe.each([
     ['over one Redis', startOnSharedStores, 0],
-    ['each with a cache of its own', startPortcullis, 1],
+    ['each with its own cache', startPortcullis, 1],
   ] as const)('%s', (_name, start, turn) => {
     // In a quick run, what ends it is told over the one way here, and over the other way there.
     const cases = CASES.filter((_, at) => inject('isThorough') || (at + (at >> 1)) % 2 === turn);

@@ -25,17 +25,17 @@ import { buildSchema, printedSchema } from '../../src/app/graphql-schema.ts';
 const schema = buildSchema();
 const names = buildFromText(readFileSync(resolve(import.meta.dirname, 'surface.graphql'), 'utf8'));
 
-describe('the surface', () => {
-  it('DG-01: every type, field, argument, union member and enum value that is served has its name and type', () => {
+describe('the schema', () => {
+  it('DG-01: every type, field, argument, union member and enum value keeps its name and type', () => {
     const missing = findSchemaChanges(names, schema).filter(({ type }) => /REMOVED|CHANGED_KIND|REQUIRED/.test(type));
     expect(missing.filter(({ type }) => !type.startsWith('DIRECTIVE'))).toEqual([]);
   });
 
-  it('DG-01: everything is described', () => {
+  it('DG-01: everything has a description', () => {
     expect(undescribed(schema)).toEqual([]);
   });
 
-  it('DG-03: the union of a mutation tells what each of its errors means', () => {
+  it('DG-03: the description of a mutation union explains each of its errors', () => {
     const silent = Object.values(schema.getTypeMap())
       .filter(isUnionType)
       .flatMap((union) => union.getTypes().map(({ name }) => ({ union, name })))
@@ -43,7 +43,7 @@ describe('the surface', () => {
     expect(silent.map(({ union, name }) => `${union.name}.${name}`)).toEqual([]);
   });
 
-  it('DG-01: what is deprecated says what to use instead, and CHANGELOG.md names it', () => {
+  it('DG-01: a deprecated element states its replacement, and CHANGELOG.md names it', () => {
     const changelog = readFileSync(resolve(import.meta.dirname, '../../CHANGELOG.md'), 'utf8');
     expect(faultyDeprecations(schema, changelog)).toEqual([]);
     const some = buildFromText(
@@ -52,7 +52,7 @@ describe('the surface', () => {
     expect(faultyDeprecations(some, '- `Query.b` goes, by `Query.c`.')).toEqual(['Query.a', 'Query.c(x:)', 'E.F']);
   });
 
-  it('DG-01: the committed schema is the one that is served', () => {
+  it('DG-01: the committed schema equals the served one', () => {
     expect(readFileSync(resolve(import.meta.dirname, '../../schema/schema.graphql'), 'utf8')).toBe(printedSchema());
   });
 });

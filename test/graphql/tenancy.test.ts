@@ -22,11 +22,11 @@ beforeAll(async () => {
 
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
 
-describe('what belongs to another node', () => {
+describe('objects of another node', () => {
   it.each([
     ['account', () => [foreign, MISSING, 'no-uuid', '']],
     ['transaction', () => ['foreign', 'missing', MISSING, '']],
-  ])('D4-01: %s: an id of another node is null, byte for byte as one that is not', async (field, ids) => {
+  ])('D4-01: %s: an id of another node is null, with the same bytes as an unknown id', async (field, ids) => {
     const answers = ids().map((id) =>
       stand.query(`query ($id: ID!) { ${field}(id: $id) { id } }`, { variables: { id } }),
     );
@@ -38,7 +38,7 @@ describe('what belongs to another node', () => {
     ['transaction', 'id', () => ['foreign', 'missing', MISSING]],
     ['migrationProgress', 'done', () => [migration, MISSING, 'no-uuid']],
   ])(
-    'D4-01: subscription %s: one of another node is NOT_FOUND, byte for byte, by either way',
+    'D4-01: subscription %s: an id of another node gets NOT_FOUND with the same bytes as an unknown id, over both transports',
     async (field, name, ids) => {
       const document = `subscription ($id: ID!) { ${field}(id: $id) { ${name} } }`;
       using socket = await openSocket(stand, stand.token);
@@ -55,7 +55,7 @@ describe('what belongs to another node', () => {
     },
   );
 
-  it('D4-01: is in no list and no total', async () => {
+  it('D4-01: are in no list and no total', async () => {
     const { json } = await stand.query(`{
       accounts(filter: {includeDeleted: true}) { totalCount edges { node { id wallets { totalCount } } } }
       transactions { totalCount edges { node { id } } }
@@ -66,7 +66,7 @@ describe('what belongs to another node', () => {
     });
   });
 
-  it('D4-01: is there for its own node', async () => {
+  it('D4-01: are returned to their own node', async () => {
     const token = stand.newToken({ nodeId: OTHER_NODE });
     const { account } = await stand.run(AccountDocument, { id: foreign.toUpperCase() }, { token });
     expect(account).toMatchObject({ id: foreign, wallets: { totalCount: 2 } });
@@ -81,20 +81,20 @@ describe('filters', () => {
     ['a type', { type: 'organisation' }, 1],
     ['a status', { status: 2 }, 0],
     ['nulls, which count as absent', { type: null, status: null, search: null, includeDeleted: null }, 1],
-  ])('DG-01: accounts by %s', async (_name, filter, total) => {
+  ])('DG-01: accounts are filtered by %s', async (_name, filter, total) => {
     expect((await stand.run(AccountsDocument, { filter })).accounts.totalCount).toBe(total);
   });
 
   it.each([
     ['accounts(filter: {search: "\\u0000"}) { totalCount }', ['filter', 'search']],
     ['transaction(id: "\\u0000") { id }', ['id']],
-  ])('DG-01: text that cannot be stored is an error that names the argument: %s', async (selection, path) => {
+  ])('DG-01: a string that cannot be stored is an error that names the argument: %s', async (selection, path) => {
     const { json } = await stand.query(`{ ${selection} }`);
     expect(json.errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', issues: [{ path }] });
     expect(stand.faults).toEqual([]);
   });
 
-  it('DG-01: transactions by collection, status, type and time, in lists', async () => {
+  it('DG-01: transactions are filtered by collection, status, type and time, with lists of values', async () => {
     for (const id of ['a', 'b']) await stand.register(id);
     await stand.notify('a', 3, { updated_at: '2026-05-01T12:00:00.5+02:00' });
     const total = async (filter: string) =>

@@ -99,8 +99,8 @@ const FAULTS: Fault[] = [
 
 const stand = useStand();
 
-describe('the error of what does not hold', () => {
-  it.each(FAULTS)('D2-21: quotes no value over HTTP, and says what is wrong: %s', async (_name, operation, told) => {
+describe('the error of an invalid value', () => {
+  it.each(FAULTS)('D2-21: repeats no value over HTTP, and says what is wrong: %s', async (_name, operation, told) => {
     const { status, text } = await stand.query(operation.query, operation);
     expect(status).toBe(400);
     expect(text).not.toMatch(ANY_OF_IT);
@@ -108,13 +108,13 @@ describe('the error of what does not hold', () => {
     expect(text).toContain('"locations"');
   });
 
-  it('D2-21: quotes none in a batch', async () => {
+  it('D2-21: repeats no value in a batch', async () => {
     const { status, text, json } = await stand.post(FAULTS.slice(0, 10).map(([, operation]) => operation));
     expect([status, json.every(({ errors }: { errors?: unknown }) => errors !== undefined)]).toEqual([200, true]);
     expect(text).not.toMatch(ANY_OF_IT);
   });
 
-  it('D2-21: quotes none over a socket', async () => {
+  it('D2-21: repeats no value over a socket', async () => {
     using socket = await openSocket(stand, stand.token);
     for (const [name, operation] of FAULTS) {
       const { text } = await socket.answerTo(operation.query, operation.variables);
@@ -129,13 +129,13 @@ describe('the error of what does not hold', () => {
     ['a status', { f: { status: SECRET } }],
     ['a number', { f: { type: SECRET } }],
     ['a time', { f: { updatedSince: SECRET } }],
-  ])('D2-21: quotes none of a subscription: %s', async (_name, variables) => {
+  ])('D2-21: repeats no value of a subscription: %s', async (_name, variables) => {
     const { text } = await stand.query(UPDATES, { variables, headers: { accept: 'text/event-stream' } });
     expect(text).toContain('"errors"');
     expect(text).not.toMatch(ANY_OF_IT);
   });
 
-  it('D2-21: names an operation that there is not only by a name', async () => {
+  it('D2-21: repeats an unknown operation name only if it is a valid name', async () => {
     const operations = 'query a { me { nodeId } } query b { me { nodeId } }';
     const { text } = await stand.query(operations, { operationName: `it is "${SECRET}".` });
     expect(text).toContain('"errors"');
@@ -143,7 +143,7 @@ describe('the error of what does not hold', () => {
   });
 });
 
-describe('a message', () => {
+describe('an error message', () => {
   it.each([
     'Cannot query field "acounts" on type "Query". Did you mean "accounts"?',
     'Syntax Error: Expected Name, found "}".',
@@ -151,7 +151,7 @@ describe('a message', () => {
     'Variable "$i" has invalid value at .name: Expected value of non-null type "String!" not to be null.',
     'Unknown operation named "b".',
     'the token has expired',
-  ])('D2-21: that quotes no value stays as it is: %s', (message) => {
+  ])('D2-21: without a value is unchanged: %s', (message) => {
     expect(withoutGivenValues(message)).toBe(message);
   });
 });

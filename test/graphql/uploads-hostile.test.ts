@@ -125,8 +125,8 @@ const REFUSED: [what: string, sent: Buffer | FormPart[], path: string, message: 
   ]),
 ];
 
-describe('a form that is no upload', () => {
-  it.each(REFUSED)('DG-09 D2-13: %s is a 400 that says what to change', async (_what, sent, path, message) => {
+describe('a malformed form', () => {
+  it.each(REFUSED)('DG-09 D2-13: %s gets a 400 that says what to change', async (_what, sent, path, message) => {
     const body = Buffer.isBuffer(sent) ? sent : formOf(sent);
     const answer = await sendRaw(p.url, formHeaders(token), body);
     expect([answer.status, answer.json.errors]).toEqual([400, [{ path, message }]]);
@@ -137,23 +137,23 @@ describe('a form that is no upload', () => {
     ['no boundary', 'multipart/form-data', 'must be multipart/form-data with a boundary'],
     ['an empty boundary', 'multipart/form-data; boundary=', `has too many parts: ${ORDER}`],
     ['a broken parameter', 'multipart/form-data; boundary="x', 'must end with the closing boundary'],
-  ])('DG-09 D2-13: %s is a 400', async (_what, type, message) => {
+  ])('DG-09 D2-13: %s gets a 400', async (_what, type, message) => {
     const answer = await sendRaw(p.url, { ...formHeaders(token), 'content-type': type }, formOf(good));
     expect([answer.status, answer.json.errors]).toEqual([400, [{ path: expect.any(String), message }]]);
   });
 
-  it('DG-09: a file name of 20 KB is as good as another, since nobody keeps it', async () => {
+  it('DG-09: a file name of 20 KB is accepted, since it is not stored', async () => {
     const form = formOf([operationsPart, mapPart, { ...filePart, value: 'colour\n', filename: 'x'.repeat(20_000) }]);
     const { status, json } = await sendRaw(p.url, formHeaders(token), form);
     expect([status, json.data.result.__typename]).toEqual([200, 'ValidationError']);
   });
 
-  it('DG-09 D2-13: a compressed form is a 400', async () => {
+  it('DG-09 D2-13: a compressed form gets a 400', async () => {
     const answer = await sendRaw(p.url, { ...formHeaders(token), 'content-encoding': 'gzip' }, formOf(good));
     expect(answer.json.errors).toEqual([{ path: 'Content-Encoding', message: 'must be identity' }]);
   });
 
-  it('D2-14: a length over 1 GiB is 413 before a byte is read', async () => {
+  it('D2-14: a Content-Length over 1 GiB gets a 413 before a byte is read', async () => {
     const headers = { ...formHeaders(token), 'content-length': String(1024 ** 3 + 1), expect: '100-continue' };
     const answer = await sendRaw(p.url, headers, new Readable({ read: () => undefined }));
     expect([answer.status, answer.json]).toEqual([413, { code: -1, domain: 0, message: 'payload_too_large' }]);
@@ -163,7 +163,7 @@ describe('a form that is no upload', () => {
   it.each([
     ['1.0', /^HTTP\/1\.1 400 /],
     ['1.1', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 /],
-  ])('DG-09: to HTTP/%s leave to send is given where that version knows it', async (version, expected) => {
+  ])('DG-09: over HTTP/%s 100 Continue is sent if that version has it', async (version, expected) => {
     const body = formOf([]);
     const headers = { ...formHeaders(token), expect: '100-continue', 'content-length': String(body.length) };
     const socket = openSocket(p.url);
@@ -194,13 +194,13 @@ describe('an operation that may not have its file', () => {
     return body;
   };
 
-  it('DG-04 DG-09: without a token it is 401, and its client gets the answer while it sends', async () => {
+  it('DG-04 DG-09: without a token gets a 401 while the client still sends', async () => {
     const { authorization: _none, ...headers } = formHeaders(token);
     const answer = await sendRaw(p.url, headers, endless());
     expect([answer.status, answer.json.message]).toEqual([401, 'unauthorized']);
   });
 
-  it('DG-04 DG-09: without users:migrate it is a ForbiddenError, and its client gets the answer while it sends', async () => {
+  it('DG-04 DG-09: without users:migrate gets a ForbiddenError while the client still sends', async () => {
     const { credentials } = await createdClient(p, token, { scopes: ['users:read'] });
     const answer = await sendRaw(p.url, formHeaders(await p.clientToken(credentials)), endless());
     const { result } = answer.json.data;
@@ -223,7 +223,7 @@ describe('an operation that may not have its file', () => {
       /ID cannot represent value/,
     ],
     ['a syntax error', 'mutation {', /Syntax Error/],
-  ])('DG-06 DG-09: %s is a 400 while it sends', async (_what, query, message) => {
+  ])('DG-06 DG-09: with %s gets a 400 while the client still sends', async (_what, query, message) => {
     const form = formOf(withOperations({ query, variables: VARIABLES }), '').subarray(0, -2);
     let isSent = false;
     const body = new Readable({
@@ -240,13 +240,13 @@ describe('an operation that may not have its file', () => {
     ['a string', 'a,b'],
     ['an object', { stream: 'x' }],
     ['null', null],
-  ])('DG-07 DG-09: %s as the file of a JSON request is a 400', async (_what, file) => {
+  ])('DG-07 DG-09: %s as the file of a JSON request gets a 400', async (_what, file) => {
     const answer = await p.call('POST', '/graphql', { token, json: { query: QUERY, variables: { file } } });
     expect([answer.status, answer.json.errors.length]).toEqual([400, 1]);
     expect(answer.text).not.toContain('a,b');
   });
 
-  it('DG-09: of two fields the second has no file', async () => {
+  it('DG-09: of two fields with one file the second has none', async () => {
     const query = `mutation ($file: File!) {
       a: startUserMigration(file: $file) { __typename }
       b: startUserMigration(file: $file) { __typename ... on ValidationError { issues { path message } } }
@@ -259,7 +259,7 @@ describe('an operation that may not have its file', () => {
   });
 });
 
-it('DG-05 DG-09: nothing of all that was stored, and nothing was logged as a fault', async () => {
+it('DG-05 DG-09: none of these uploads was stored, and no internal error was logged', async () => {
   const { db } = p.service.context.database;
   const ids = (table: 'migration_files' | 'migration_jobs') =>
     db.unscoped('a test counts').run((k) => k.selectFrom(table).select('migration_id as id').distinct());

@@ -27,7 +27,7 @@ import { CancelUserMigrationDocument, MigrationDocument } from './generated/grap
 const MEBIBYTE = 1024 ** 2;
 const MAX_BYTES = 32 * MEBIBYTE;
 
-describe('an upload to the whole service', () => {
+describe('an upload to the whole instance', () => {
   const lines: string[] = [];
   let p: Portcullis;
   let token: string;
@@ -66,7 +66,7 @@ describe('an upload to the whole service', () => {
       .unscoped('a test counts')
       .run((k) => k.selectFrom('migration_files').select(['migration_id', 'seq']));
 
-  it('DG-09 D7-09: a form as browsers send it starts a migration, which gets done', async () => {
+  it('DG-09 D7-09: a form as browsers send it starts a migration, which completes', async () => {
     const answer = await upload('wallet_address,email\n0xa1,a1@example.com\n0xa2,A1@example.com\n');
     const { result } = answer.json.data;
     expect([answer.status, result.__typename, result.failed]).toEqual([200, 'Migration', 0]);
@@ -78,13 +78,13 @@ describe('an upload to the whole service', () => {
     ]);
   });
 
-  it('DG-03 DG-09: a file that is no CSV of users is a ValidationError, and nothing is kept of it', async () => {
+  it('DG-03 DG-09: a file that is not a CSV of users is a ValidationError, and nothing of it is stored', async () => {
     const answer = await upload(`colour,size\n${'red,1\n'.repeat(200_000)}`);
     expect(answer.json.data.result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['file'] }] });
     expect(await chunks()).toEqual([]);
   });
 
-  it('DG-03 DG-09: a file beyond what may wait of a node is a PreconditionError that says what to do', async () => {
+  it('DG-03 DG-09: a file beyond the limit of pending data of a node is a PreconditionError that says what to do', async () => {
     const { db } = p.service.context.database;
     const { node_id } = p.demo.other_node;
     const waiting = { migration_id: MISSING, node_id, bytes: Buffer.alloc(0), created_at: new Date().toISOString() };
@@ -112,13 +112,13 @@ describe('an upload to the whole service', () => {
     expect(await chunks()).toEqual([]);
   });
 
-  it('D7-12 DG-09: blank records of a spreadsheet are no rows', async () => {
+  it('D7-12 DG-09: blank records of a spreadsheet are not counted as rows', async () => {
     const answer = await upload(`wallet_address,email,\r\n0xb1,b1@example.com,\r\n${',,\r\n'.repeat(7_000)}0xb2\r\n`);
     const migration = await finished(answer.json.data.result.id);
     expect(migration).toMatchObject({ status: 'DONE', total: 2, success: 1, skipped: 1, failed: 0 });
   });
 
-  it('DG-09: a connection goes on after an upload', async () => {
+  it('DG-09: a connection is reused after an upload', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const sockets = new Set<unknown>();
     const send = () => {
@@ -134,7 +134,7 @@ describe('an upload to the whole service', () => {
     agent.destroy();
   });
 
-  it('DG-09 D7-09: of an upload whose client leaves nothing stays behind', async () => {
+  it('DG-09 D7-09: an upload whose client disconnects leaves no data', async () => {
     // What was uploaded before goes once its migration is done.
     await expect.poll(chunks).toEqual([]);
     const headers = formHeaders(token);
@@ -149,7 +149,7 @@ describe('an upload to the whole service', () => {
     expect((await migrationOf(kept?.migration_id ?? '')).migration).toBeNull();
   });
 
-  it('DG-09 DG-05: an upload that lacks its end is a 400, and nothing stays behind', async () => {
+  it('DG-09 DG-05: an upload without its end gets a 400, and leaves no data', async () => {
     const form = formOf([operationsPart, mapPart, { ...filePart, value: CSV + '0xcc,\n'.repeat(300_000) }], '');
     const answer = await sendRaw(p.url, formHeaders(token), form);
     expect([answer.status, answer.json.errors]).toEqual([
@@ -159,7 +159,7 @@ describe('an upload to the whole service', () => {
     expect(await chunks()).toEqual([]);
   });
 
-  it('DG-09 DG-05: a chunk that is none is a 400, and nothing stays behind', async () => {
+  it('DG-09 DG-05: an invalid chunk gets a 400, and leaves no data', async () => {
     const socket = connect(Number(new URL(p.url).port), '127.0.0.1');
     let received = '';
     socket.on('data', (bytes) => {
@@ -176,7 +176,7 @@ describe('an upload to the whole service', () => {
     expect(await chunks()).toEqual([]);
   });
 
-  it('D2-07 D2-09 DG-09: its one audit record has the operation and the length, nothing of the file; no log line either', async () => {
+  it('D2-07 D2-09 DG-09: one audit record has the operation and the length, and no record or log line has anything of the file', async () => {
     const correlationId = `upload-${Date.now()}`;
     const csv = 'wallet_address,email,name\n0xd1,grace@private.example,Grace Hopper\n';
     const form = formOf([operationsPart, mapPart, { ...filePart, value: csv, filename: 'private-users.csv' }]);
@@ -195,7 +195,7 @@ describe('an upload to the whole service', () => {
     expect(told).not.toMatch(/grace|Hopper|0xd1|private-users/i);
   });
 
-  it('DG-09: an id that is unknown, malformed or of another node cannot be cancelled, alike', async () => {
+  it('DG-09: canceling an unknown, malformed or foreign id gets the same error', async () => {
     const { json } = await upload(CSV);
     const other = await p.clientToken(p.demo.other_node.client);
     const cancelled = async (id: string, by: string) =>
@@ -206,7 +206,7 @@ describe('an upload to the whole service', () => {
     expect(await cancelled(json.data.result.id, other)).toEqual(notFound);
   });
 
-  it('DG-09 D7-09: a migration that is done cannot be cancelled, one that runs is, once and for all', async () => {
+  it('DG-09 D7-09: a completed migration cannot be canceled; a running one can, permanently', async () => {
     const { json } = await upload('wallet_address,email\n0xe1,e1@example.com\n');
     await finished(json.data.result.id);
     const late = await operate(p, token, CancelUserMigrationDocument, { id: json.data.result.id });
@@ -223,7 +223,7 @@ describe('an upload to the whole service', () => {
   });
 });
 
-describe('the transport', () => {
+describe('the upload transport', () => {
   let stand: Stand;
   let use: (source: AsyncIterable<Uint8Array>) => Promise<void>;
   const takeAll: typeof use = async (given) => {
@@ -252,7 +252,7 @@ describe('the transport', () => {
 
   const base = () => stand.url.replace(/\/graphql$/, '');
 
-  it('D2-14: a chunked form is 413 the moment it passes its limit, and whoever reads it is told', async () => {
+  it('D2-14: a chunked form gets a 413 as soon as it passes its limit, and its reader gets the error', async () => {
     let told: unknown;
     let bytes = 0;
     use = async (given) => {
@@ -275,7 +275,7 @@ describe('the transport', () => {
     sent.destroy();
   });
 
-  it('DG-09: the network is read no faster than the file is taken', async () => {
+  it('DG-09: the network is read no faster than the file is consumed', async () => {
     const release = Promise.withResolvers<void>();
     let bytes = 0;
     use = async (given) => {
@@ -306,7 +306,7 @@ describe('the transport', () => {
     expect(bytes).toBeGreaterThanOrEqual(written);
   });
 
-  it('DG-09: a client that sends no more and does not go is a 400', async () => {
+  it('DG-09: a client that stops sending without closing gets a 400', async () => {
     const { sent, answer } = open();
     sent.write(beginning());
     const { status, json } = await answer;
@@ -317,7 +317,7 @@ describe('the transport', () => {
     sent.destroy();
   });
 
-  it('DG-09: a client that goes on sending after its answer is cut off', async () => {
+  it('DG-09: a client that keeps sending after its response is disconnected', async () => {
     const { sent, answer } = open();
     const closed = new Promise((resolve) => sent.on('close', resolve));
     sent.write(Buffer.alloc(2 * MEBIBYTE, 'x'));

@@ -34,7 +34,7 @@ async function migrated(input: object = {}, by = token) {
 }
 
 describe('migrateUser', () => {
-  it('DG-07 4.6-01 D7-08: gives the user, as REST does, with its event', async () => {
+  it('DG-07 4.6-01 D7-08: returns the user as REST does, with its event', async () => {
     const id = randomUUID();
     const user = await migrated({
       walletAddress: ` 0X${id} `,
@@ -71,7 +71,7 @@ describe('migrateUser', () => {
 });
 
 describe('migrateUsers', () => {
-  it('DG-09 4.7-03 D7-04: gives the migration, and what became of each row', async () => {
+  it('DG-09 4.7-03 D7-04: returns the migration, and the outcome of each row', async () => {
     const [first, second] = [newUser(), newUser()];
     const users = [
       first,
@@ -114,7 +114,7 @@ describe('migrateUsers', () => {
     ]);
   });
 
-  it('DG-09: takes 1 to 500 rows, and names what is not valid of them', async () => {
+  it('DG-09: accepts 1 to 500 rows, and names their invalid members', async () => {
     const many = (count: number) => Array.from({ length: count }, newUser);
     expect((await operate(p, token, MigrateUsersDocument, { users: many(500) })).result).toMatchObject({
       success: 500,
@@ -131,8 +131,8 @@ describe('migrateUsers', () => {
   });
 });
 
-describe('the lists', () => {
-  it('DG-01: users are found by a part of what they are, and by whether they are verified', async () => {
+describe('the lists of users and migrations', () => {
+  it('DG-01: users are found by part of their data, and by whether they are verified', async () => {
     const mark = randomUUID().slice(0, 8);
     const verified = await migrated({ surname: `Ö%_\\${mark}`, kycSent: true });
     const plain = await migrated({ externalId: `ö%_\\${mark}` });
@@ -143,7 +143,7 @@ describe('the lists', () => {
     expect(await found({ search: `%${mark}` })).toEqual([]);
   });
 
-  it('D7-06: a single migration by REST is kept too, refused or not', async () => {
+  it('D7-06: a single migration by REST is listed too, rejected or not', async () => {
     const rest = await migrationsOf(p, token);
     const user = { wallet_address: randomUUID(), email: `${randomUUID()}@x.y` };
     const { json } = await rest.one(user);
@@ -158,7 +158,7 @@ describe('the lists', () => {
     expect(migration?.rows.edges[0]?.node).toMatchObject({ email: user.email, userId: json.id, status: 'created' });
   });
 
-  it('DG-07 D7-03: what is of another node is as missing as what is not there', async () => {
+  it('DG-07 D7-03: objects of another node get the same responses as unknown ids', async () => {
     const user = await migrated();
     const { result } = await operate(p, token, MigrateUsersDocument, { users: [newUser()] });
     const migrationId = 'id' in result ? result.id : '';

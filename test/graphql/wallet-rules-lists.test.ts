@@ -64,7 +64,7 @@ function idOf(edge: { node: { id: string } }): string {
 }
 
 describe('walletRules', () => {
-  it('D4-01: of an unknown wallet, one of another node and no UUID is NOT_FOUND alike', async () => {
+  it('D4-01: for an unknown wallet, one of another node and an invalid id get the same NOT_FOUND', async () => {
     const texts = [];
     for (const walletId of [MISSING, foreignWallet, 'wallet', '']) {
       const { text } = await stand.query('query ($id: ID!) { walletRules(walletId: $id) { totalCount } }', {
@@ -76,7 +76,7 @@ describe('walletRules', () => {
     expect(texts[0]).toContain('"code":"NOT_FOUND"');
   });
 
-  it('DG-13 D4-01: without a wallet are those of every wallet of the node, by type and time of the last change', async () => {
+  it('DG-13 D4-01: without a wallet are the rules of every wallet of the node, filtered by type and time of the last change', async () => {
     const all = async (more = '') => {
       const list = `walletRules(first: 100${more}) { totalCount edges { node { id type updatedAt } } }`;
       const { json } = await stand.query(`{ ${list} }`);
@@ -97,7 +97,7 @@ describe('walletRules', () => {
     await stand.run(SetWalletRuleStatusDocument, { id: ruleIds[4] ?? '', status: 'ACTIVE' });
   });
 
-  it('D4-01: one rule of another node is null, as one that is not', async () => {
+  it('D4-01: a rule of another node is null, as an unknown one is', async () => {
     for (const id of [foreignRule, MISSING, 'rule', '\0']) {
       expect(await stand.run(WalletRuleDocument, { id })).toEqual({ walletRule: null });
     }
@@ -105,7 +105,7 @@ describe('walletRules', () => {
 });
 
 describe('networks', () => {
-  it('DG-13: are every network in the order in which they became known, for any token', async () => {
+  it('DG-13: are every network in the order of creation, for any token', async () => {
     const token = stand.newToken({ permissions: [], nodeId: OTHER_NODE });
     const all = (await stand.run(NetworksDocument, {}, { token })).networks;
     expect(all.totalCount).toBe(6);
@@ -116,7 +116,7 @@ describe('networks', () => {
     expect([...first.edges, ...rest.edges].map(idOf)).toEqual([...networks, strange]);
   });
 
-  it('DG-13: their currencies are listed by symbol, of all networks or of one, for any token', async () => {
+  it('DG-13: their currencies are ordered by symbol, for all networks or one, and for any token', async () => {
     const currency = (n: number, network_id: string, more = {}) => {
       return { id: `88888888-0000-4000-8000-00000000000${n}`, network_id, symbol: `C${9 - n}`, ...more };
     };
@@ -143,7 +143,7 @@ describe('networks', () => {
     expect(await of('(networkId: "x")')).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT' } }]);
   });
 
-  it('DG-01: may have an explorer, also below a wallet', async () => {
+  it('DG-01: may have an explorer URL, also below a wallet', async () => {
     const explorerUrl = 'https://explorer.example/tx/{hash}';
     await stand.database.db.unscoped('test').run((k) =>
       k
@@ -159,7 +159,7 @@ describe('networks', () => {
     expect(json.data.wallet.networks.edges).toEqual([{ node: { explorerUrl } }]);
   });
 
-  it('4.4-01 D5-07: assignNetwork gives the wallet with its networks, again too', async () => {
+  it('4.4-01 D5-07: assignNetwork returns the wallet with its networks, also when repeated', async () => {
     for (let times = 0; times < 2; times += 1) {
       expect(await assign((wallets[3] ?? '').toUpperCase(), (networks[1] ?? '').toUpperCase())).toEqual({
         __typename: 'Wallet',
@@ -177,7 +177,7 @@ describe('networks', () => {
     });
   });
 
-  it('4.4-02 D4-01: an unknown wallet or network and a wallet of another node are NotFoundErrors alike', async () => {
+  it('4.4-02 D4-01: an unknown wallet or network and a wallet of another node get the same NotFoundError', async () => {
     for (const [walletId, networkId] of [
       [MISSING, networks[0]],
       [foreignWallet, networks[0]],
@@ -194,7 +194,7 @@ describe('networks', () => {
 });
 
 describe('wallets', () => {
-  it('DG-01: have their account, networks in the order of assignment, and rules', async () => {
+  it('DG-01: have their account, their networks in order of assignment, and their rules', async () => {
     const { wallet } = await stand.run(WalletDocument, { id: wallets[0]?.toUpperCase() ?? '' });
     expect(wallet).toMatchObject({ id: wallets[0], chain: 'ethereum', account: { id: account } });
     expect(wallet?.networks.edges.map(idOf)).toEqual(networks.slice(0, 3));

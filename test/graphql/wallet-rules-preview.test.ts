@@ -60,7 +60,7 @@ async function refused(input: unknown, token = stand.token) {
 }
 
 describe('previewWalletRule', () => {
-  it('DG-10: explains every condition, and fires where they hold', async () => {
+  it('DG-10: explains every condition, and fires if they are met', async () => {
     expect(await preview({ rule: autoTransfer(), balances: LOW })).toEqual({
       fires: true,
       explanation: [
@@ -77,7 +77,7 @@ describe('previewWalletRule', () => {
     });
   });
 
-  it('DG-10: fails closed, with a reason, wherever the condition stands', async () => {
+  it('DG-10: does not fire, with a reason, if a condition is unknown at any depth', async () => {
     const other = { ...LEAF, field: 'other' };
     for (const logic of [other, { not: other }, { or: [LEAF, other] }, { not: { and: [LEAF, other] } }]) {
       const { fires, explanation } = await preview({ rule: autoTransfer(logic), balances: LOW });
@@ -107,14 +107,14 @@ describe('previewWalletRule', () => {
     expect(await of(month, limit('month'))).toEqual([true, '51']);
   });
 
-  it('DG-10: without `at` it is judged as of now', async () => {
+  it('DG-10: without `at` it is evaluated as of now', async () => {
     const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
     const transfers = [transfer(100, ago(60_000)), transfer(500, ago(2 * 3_600_000)), transfer(500, ago(-3_600_000))];
     const { fires, explanation } = await preview({ rule: limit('hour'), balances: [], transfers });
     expect([fires, explanation[0]?.actual]).toEqual([true, '100']);
   });
 
-  it('DG-10: judges a stored rule, of its own node alone', async () => {
+  it('DG-10: evaluates a stored rule, only of its own node', async () => {
     const ruleId = await stored(autoTransfer());
     expect(await preview({ ruleId: ruleId.toUpperCase(), balances: LOW })).toMatchObject({ fires: true });
     await stand.run(SetWalletRuleStatusDocument, { id: ruleId, status: 'DISABLED' });
@@ -138,14 +138,14 @@ describe('previewWalletRule', () => {
     ['neither a rule nor an id', { balances: [] }, [['rule']]],
     ['nulls for both', { rule: null, ruleId: null, balances: [] }, [['rule']]],
     ['both', { rule: limit(), ruleId: MISSING, balances: [] }, [['rule']]],
-    ['an id that is no UUID', { ruleId: 'x', balances: [] }, [['ruleId']]],
+    ['an id that is not a UUID', { ruleId: 'x', balances: [] }, [['ruleId']]],
     [
-      'a rule at fault',
+      'an invalid rule',
       { rule: autoTransfer({ ...LEAF, op: 'x' }), balances: [] },
       [['rule', 'autoTransferRule', 'ruleLogic', 'op']],
     ],
     [
-      'a balance at fault',
+      'an invalid balance',
       { rule: limit(), balances: [{ ...LOW[0], networkCurrencyId: 'x', value: '1e99' }] },
       [
         ['balances', '0', 'networkCurrencyId'],
@@ -159,7 +159,7 @@ describe('previewWalletRule', () => {
     ],
     ['a field with U+0000', { rule: limit(), balances: [{ ...LOW[0], field: '\0' }] }, [['balances', '0', 'field']]],
     ['1,001 balances', { rule: limit(), balances: Array.from({ length: 1_001 }, () => LOW[0]) }, [['balances']]],
-  ])('DG-10: %s is BAD_USER_INPUT, with its place', async (_what, input, paths) => {
+  ])('DG-10: %s gets BAD_USER_INPUT with its path', async (_what, input, paths) => {
     const { extensions } = await refused(input);
     expect(extensions.code).toBe('BAD_USER_INPUT');
     expect(extensions.issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
@@ -173,7 +173,7 @@ describe('previewWallet', () => {
     return rules.map(({ name, fires, unmet }) => [name, fires, unmet?.path ?? null]);
   };
 
-  it('DG-16: evaluates active rules by the same facts, by priority, then age, those without priority last', async () => {
+  it('DG-16: evaluates active rules with the same facts, by priority and then age, those without priority last', async () => {
     const [account = ''] = await stand.addAccounts(1);
     const [id = ''] = await stand.addWallets(account, 1);
     const other = { ...LEAF, field: 'other' };
@@ -203,7 +203,7 @@ describe('previewWallet', () => {
     );
   });
 
-  it('DG-16: a wallet without rules has none; an unknown one and one of another node are NOT_FOUND alike', async () => {
+  it('DG-16: a wallet without rules has no results; an unknown one and one of another node get the same NOT_FOUND', async () => {
     const [account = ''] = await stand.addAccounts(1);
     const [empty = ''] = await stand.addWallets(account, 1);
     expect(await verdicts(empty)).toEqual([]);
@@ -217,7 +217,7 @@ describe('previewWallet', () => {
     expect(await texts[0]).toContain('"code":"NOT_FOUND"');
   });
 
-  it('DG-16: a wallet with more than 500 active rules is refused', async () => {
+  it('DG-16: a wallet with more than 500 active rules is rejected', async () => {
     const [account = ''] = await stand.addAccounts(1);
     const [full = ''] = await stand.addWallets(account, 1);
     const first = await stored(limit(), full);
@@ -237,7 +237,7 @@ describe('previewWallet', () => {
   });
 });
 
-describe('the price of a preview', () => {
+describe('the cost of a preview', () => {
   const balances = (count: number) => Array.from({ length: count }, (_, at) => ({ ...LOW[0], field: `balance ${at}` }));
 
   async function costOf(previews: number, facts: object, form = '$facts') {
@@ -249,7 +249,7 @@ describe('the price of a preview', () => {
     return json.errors?.[0];
   }
 
-  it('D6-26: one preview of a wallet by 1,000 balances is allowed, and 18 of it are too many', async () => {
+  it('D6-26: one preview of a wallet with 1,000 balances is allowed, and 18 of them are too many', async () => {
     const facts = { balances: balances(1_000) };
     expect(await costOf(1, { facts })).toBeUndefined();
     const error = await costOf(18, { facts });
@@ -259,7 +259,7 @@ describe('the price of a preview', () => {
     );
   });
 
-  it('D6-26: the most facts of one preview are allowed, and the price counts facts in any form', async () => {
+  it('D6-26: the maximum facts of one preview are allowed, and the cost counts facts in any form', async () => {
     const transfers = Array.from({ length: 10_000 }, () => transfer('1'));
     expect(await costOf(1, { facts: { balances: balances(1_000), transfers } })).toBeUndefined();
     expect((await costOf(2, { facts: { balances: [], transfers } })).message).toMatch(/preview fewer/);
@@ -268,7 +268,7 @@ describe('the price of a preview', () => {
   });
 });
 
-describe('the digits of a number in variables', () => {
+describe('the digits of numbers in variables', () => {
   const FORTY = '1234567890123456789012345678901234567890';
   const query =
     'query ($input: PreviewWalletRuleInput!) { previewWalletRule(input: $input) { explanation { expected actual } } }';
@@ -283,7 +283,7 @@ describe('the digits of a number in variables', () => {
     .replace('"ACTUAL"', `-0.${FORTY}`);
   const exact = { previewWalletRule: { explanation: [{ expected: `${FORTY}.5`, actual: `-0.${FORTY}` }] } };
 
-  it('DG-07 D5-03: are all kept in a GET', async () => {
+  it('DG-07 D5-03: are all kept in a GET request', async () => {
     const parameters = new URLSearchParams({ query, variables });
     const { json } = await stand.fetch({ headers: { authorization: `Bearer ${stand.token}` } }, `?${parameters}`);
     expect(json).toEqual({ data: exact });

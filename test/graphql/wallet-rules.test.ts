@@ -56,7 +56,7 @@ async function replace(
 }
 
 describe('createWalletRule', () => {
-  it('DG-01 D5-05: gives the rule in its read shape, what is not used as null', async () => {
+  it('DG-01 D5-05: returns the rule in its read shape, with unused members as null', async () => {
     const signAndApproveRule = { minPriority: 9, maxPriority: 3 };
     const rule = await created(autoTransfer({ networkId: ID.toUpperCase(), priority: 7, signAndApproveRule }));
     expect(rule).toEqual({
@@ -88,7 +88,7 @@ describe('createWalletRule', () => {
     ['a small number', '0.1', '0.1'],
     ['a number with an exponent', '1e3', '1000'],
     ['a string with an exponent', '"25E-1"', '2.5'],
-  ])('DG-07 D5-03: no digit is lost of %s', async (_what, given, text) => {
+  ])('DG-07 D5-03: no digit of %s is lost', async (_what, given, text) => {
     const document = `mutation ($walletId: ID!, $input: WalletRuleInput!) {
       createWalletRule(walletId: $walletId, input: $input) {
         ... on WalletRule { autoTransferRule { amount ruleLogic } }
@@ -101,7 +101,7 @@ describe('createWalletRule', () => {
     expect(answer.text).toContain(`"value":${text},`);
   });
 
-  it('DG-07 D5-03: nor of literals in the document, and variables inside of them', async () => {
+  it('DG-07 D5-03: no digit is lost in literals of the document, and in variables inside them', async () => {
     const { text } = await stand.query(
       `mutation ($currency: JSON) {
         createWalletRule(walletId: "${wallet}", input: {
@@ -119,7 +119,7 @@ describe('createWalletRule', () => {
     expect(text).not.toContain('unknown');
   });
 
-  it('DG-03: is a ValidationError with every member at fault, in camelCase but inside of ruleLogic', async () => {
+  it('DG-03: is a ValidationError with every invalid member, in camelCase except inside ruleLogic', async () => {
     const ruleLogic = { or: [LEAF, { ...LEAF, op: 'like', network_currency_id: 'x' }] };
     const input = autoTransfer({ priority: 0, networkId: 'x' }, { ruleLogic, amount: '1e999', targetWalletId: '5' });
     const result = await create(input);
@@ -137,12 +137,12 @@ describe('createWalletRule', () => {
   });
 
   it.each([
-    ['a Decimal that is none', '"five"'],
+    ['an invalid Decimal', '"five"'],
     ['a Decimal with a space', '" 5"'],
     ['a Decimal that is true', 'true'],
     ['a Decimal that is a list', '[[5]]'],
     ['an Int with too many digits', `5, "priority": ${FORTY}`],
-  ])('DG-07: %s is an error that is told, and no fault', async (_what, given) => {
+  ])('DG-07: %s is a client error, not an internal one', async (_what, given) => {
     const own = { amount: 'HERE' };
     const body = JSON.stringify({
       query: 'mutation ($w: ID!, $i: WalletRuleInput!) { createWalletRule(walletId: $w, input: $i) { __typename } }',
@@ -169,7 +169,7 @@ describe('createWalletRule', () => {
       JSON.stringify({ field: 'x', op: 'lt', value: 1, networkCurrencyId: ID }),
       [['autoTransferRule', 'ruleLogic', 'network_currency_id']],
     ],
-  ])('D2-22 D5-02 DG-07: %s: a ValidationError, and no fault', async (_what, ruleLogic, paths) => {
+  ])('D2-22 D5-02 DG-07: %s: a ValidationError, not an internal error', async (_what, ruleLogic, paths) => {
     const body = JSON.stringify({
       query: `mutation ($w: ID!, $i: WalletRuleInput!) {
         createWalletRule(walletId: $w, input: $i) { __typename ... on ValidationError { issues { path } } }
@@ -183,7 +183,7 @@ describe('createWalletRule', () => {
     expect(stand.faults).toEqual([]);
   });
 
-  it('4.2-02 D4-01: is a NotFoundError for an unknown wallet, one of another node, and no UUID', async () => {
+  it('4.2-02 D4-01: is a NotFoundError for an unknown wallet, one of another node, and an invalid id', async () => {
     for (const walletId of [MISSING, foreignWallet, 'wallet', '']) {
       expect(await create(limit(), walletId)).toEqual({ __typename: 'NotFoundError', message: 'not found' });
     }
@@ -191,7 +191,7 @@ describe('createWalletRule', () => {
 });
 
 describe('replaceWalletRule', () => {
-  it('D5-05: replaces in full and raises the version; the status stays', async () => {
+  it('D5-05: replaces in full and raises the version, and keeps the status', async () => {
     const { id, createdAt } = await created(autoTransfer({ priority: 7, signAndApproveRule: {} }));
     await stand.run(SetWalletRuleStatusDocument, { id, status: 'DISABLED' });
     expect(await replace(id, limit())).toMatchObject({
@@ -207,7 +207,7 @@ describe('replaceWalletRule', () => {
     });
   });
 
-  it('D5-05 D2-19: with ifVersion only where it has that version', async () => {
+  it('D5-05 D2-19: with ifVersion succeeds only at that version', async () => {
     const { id } = await created();
     for (const ifVersion of [0, 2, -1]) {
       expect((await replace(id, limit(), { ifVersion })).__typename).toBe('PreconditionError');
@@ -216,7 +216,7 @@ describe('replaceWalletRule', () => {
     expect(await replace(id, limit(), { ifVersion: null })).toMatchObject({ version: 3 });
   });
 
-  it('4.3-03 D4-01: is a NotFoundError for an unknown rule and one of another wallet or node, whatever the version', async () => {
+  it('4.3-03 D4-01: is a NotFoundError for an unknown rule and one of another wallet or node, at any version', async () => {
     const { id } = await created();
     const token = stand.newToken({ nodeId: OTHER_NODE });
     const foreign = await created(limit(), foreignWallet, token);
@@ -238,13 +238,13 @@ describe('replaceWalletRule', () => {
     }
   });
 
-  it('4.3-02: a ValidationError comes before a NotFoundError', async () => {
+  it('4.3-02: a ValidationError takes precedence over a NotFoundError', async () => {
     expect((await replace(MISSING, limit({ type: 'x' }))).__typename).toBe('ValidationError');
   });
 });
 
 describe('setWalletRuleStatus', () => {
-  it('D5-05: a change raises the version, and no change does not', async () => {
+  it('D5-05: a change raises the version, and setting the same status does not', async () => {
     const { id } = await created();
     const set = async (status: 'ACTIVE' | 'DISABLED') =>
       (await stand.run(SetWalletRuleStatusDocument, { id, status })).result;
@@ -253,7 +253,7 @@ describe('setWalletRuleStatus', () => {
     expect(await set('ACTIVE')).toMatchObject({ status: 'ACTIVE', version: 3 });
   });
 
-  it('D5-05: with ifVersion only where it has that version', async () => {
+  it('D5-05: with ifVersion succeeds only at that version', async () => {
     const { id } = await created();
     const set = async (status: 'ACTIVE' | 'DISABLED', ifVersion: number | null) =>
       (await stand.run(SetWalletRuleStatusDocument, { id, status, ifVersion })).result;

@@ -40,7 +40,7 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
   });
   afterEach(() => client[Symbol.asyncDispose]());
 
-  it('DG-08: has its queries and mutations answered', async () => {
+  it('DG-08: gets responses to queries and mutations', async () => {
     const { data } = await client.run(AccountsDocument, { first: 2 });
     expect([data.accounts.totalCount, data.accounts.edges.length]).toEqual([25, 2]);
     const input = { id: randomUUID(), collection: 'OTC_TRANSACTIONS', type: 1 };
@@ -51,7 +51,7 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     });
   });
 
-  it('DG-03: sees a refused mutation as a member of its union', async () => {
+  it('DG-03: gets a rejected mutation as a member of its union', async () => {
     const input = { id: '', collection: 'OTC_TRANSACTIONS', type: 1 };
     const [invalid, missing] = await Promise.all([
       client.run(RegisterTransactionDocument, { input }),
@@ -64,7 +64,7 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     expect(missing.data.result).toMatchObject({ __typename: 'NotFoundError', message: 'not found' });
   });
 
-  it('DG-04: is told which permission is missing, of a query and of a subscription', async () => {
+  it('DG-04: gets the missing permission of a query and of a subscription', async () => {
     const { data, errors } = await client.run(ClientsDocument);
     expect(data ?? null).toBeNull();
     expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN', permission: 'clients:manage' } }]);
@@ -75,7 +75,7 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     ]);
   });
 
-  it('DG-08 D6-11: follows a transaction until it is done', async () => {
+  it('DG-08 D6-11: follows a transaction until it is final', async () => {
     const id = await stage.register();
     const states = follow(client, TransactionStatesDocument, { id });
     await until(() => states.told.length >= 1);
@@ -86,7 +86,7 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
     expect(states.told.map(({ data }) => data.transaction.status)).toEqual([null, 'STARTED', 'DONE']);
   });
 
-  it('D6-10: comes back behind its last cursor when the connection is cut: nothing is missed, nothing comes twice', async () => {
+  it('D6-10: resumes after its last cursor when the connection breaks: nothing is missed or duplicated', async () => {
     const id = await stage.register();
     const first = await stage.bring(id, 1);
     const updates = follow(client, TransactionUpdatesDocument, { after: `${BigInt(first) - 1n}` });
@@ -102,15 +102,15 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
   });
 });
 
-describe('what they send', () => {
-  it('DG-08: Apollo Client sends what is asked for together as one request', async () => {
+describe('the requests of the clients', () => {
+  it('DG-08: Apollo Client sends concurrent queries as one batch', async () => {
     await using client = apolloInBatches(stage.door);
     stage.requests.length = 0;
     await Promise.all([1, 2, 3].map((first) => client.run(AccountsDocument, { first })));
     expect(stage.requests).toMatchObject([{ method: 'POST', body: expect.stringMatching(/^\[/) }]);
   });
 
-  it('DG-08: urql sends a query by GET, a mutation by POST, and asks for a stream of events', async () => {
+  it('DG-08: urql sends a query by GET and a mutation by POST, and requests an event stream', async () => {
     await using client = urqlWithEvents(stage.door);
     await using alone = urqlAlone(stage.door);
     stage.requests.length = 0;
@@ -133,7 +133,7 @@ describe('what they send', () => {
   });
 });
 
-it('D6-10 DG-08: a restart brings every client back behind its last cursor', async () => {
+it('D6-10 DG-08: after a restart every client resumes after its last cursor', async () => {
   const clients = CLIENTS.map(([, connect]) => connect(stage.door));
   const id = await stage.register();
   const first = await stage.bring(id, 1);

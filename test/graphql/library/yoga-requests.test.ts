@@ -15,24 +15,24 @@ const take = schema.getMutationType()?.getFields().take;
 if (take) take.resolve = (_root, { value }) => void given.push(value);
 const yoga = createYoga({ schema, batching: { limit: 10 }, logging: false });
 
-it('DG-07 D5-03: Yoga loses digits of a number', async () => {
+it('DG-07 D5-03: Yoga loses digits of numbers', async () => {
   const digits = '12345678901234567890.125';
   const body = `{"query":"mutation ($value: Any!) { take(value: $value) }","variables":{"value":${digits}}}`;
   await yoga.fetch(ENDPOINT, { method: 'POST', headers: HEADERS, body });
   expect(given.splice(0)).toEqual([Number(digits)]);
 });
 
-it('D2-13: Yoga reads a GET of malformed variables as a fault of its own', async () => {
+it('D2-13: Yoga answers a GET with malformed variables with 500', async () => {
   expect((await yoga.fetch(`${ENDPOINT}?query={name}&variables={`)).status).toBe(500);
 });
 
-it('DG-06: Yoga answers a batch over its limit with a 413 that names no limit', async () => {
+it('DG-06: Yoga rejects a batch over its limit with a 413 that does not name the limit', async () => {
   const body = JSON.stringify(Array.from({ length: 11 }, () => ({ query: '{ name }' })));
   const answer = await yoga.fetch(ENDPOINT, { method: 'POST', headers: HEADERS, body });
   expect([answer.status, (await answer.json()).errors[0].extensions.code]).toEqual([413, 'BAD_REQUEST']);
 });
 
-it('DG-09: Yoga begins the operation of a form once it has the whole of it', async () => {
+it('DG-09: Yoga begins the operation of a form only after reading all of it', async () => {
   let arrived = 0;
   const server = createServer((req, res) => {
     req.on('data', () => {

@@ -57,7 +57,7 @@ async function serve(results?: () => Results, ...more: Plugin[]) {
 }
 
 describe('Yoga', () => {
-  it('DG-08: answers a mutation that has run with 406 and nothing where JSON is not accepted', async () => {
+  it('DG-08: answers an executed mutation with 406 and no body if JSON is not accepted', async () => {
     const answer = await (await serve()).ask('mutation { change }', 'text/plain');
     expect([answer.status, await answer.text()]).toEqual([406, '']);
   });
@@ -65,7 +65,7 @@ describe('Yoga', () => {
   it.each([
     ['*/*', 'application/json'],
     ['text/event-stream', 'text/event-stream'],
-  ])('DG-06: answers an invalid document with 200 where %s is accepted', async (accept, type) => {
+  ])('DG-06: answers an invalid document with 200 if %s is accepted', async (accept, type) => {
     const { status, headers } = await (await serve()).ask('{ nothing }', accept);
     expect([status, headers.get('content-type')?.split(';')[0]]).toEqual([200, type]);
   });
@@ -79,7 +79,7 @@ describe('Yoga', () => {
     expect(maskError.mock.calls).toEqual([[secret, 'Unexpected error.', undefined]]);
   });
 
-  it('D6-19: sends events without their ids, by which a client resumes', async () => {
+  it('D6-19: sends events without the ids that clients need to resume', async () => {
     const shared = await new SharedResults().shared({ seq: 7n }, 'all', async () => ({ data: { name: 'x' } }));
     const { ask } = await serve(async function* () {
       yield shared;
@@ -88,7 +88,7 @@ describe('Yoga', () => {
     expect(text).toBe(':\n\nevent: next\ndata: {"data":{"name":"x"}}\n\nevent: complete\ndata:\n\n');
   });
 
-  it('DG-08: would send the stand-in for an event stream as nothing', async () => {
+  it('DG-08: would send a placeholder for an event stream as an empty body', async () => {
     const streams = new SseStreams(ENDLESS);
     const endWithStandIn: Plugin = {
       onRequest({ serverContext, endResponse }) {
@@ -103,7 +103,7 @@ describe('Yoga', () => {
     expect([answer.status, await answer.text()]).toEqual([200, '']);
   });
 
-  it('DG-08: sends each event in four pieces or more', async () => {
+  it('DG-08: sends each event in four or more chunks', async () => {
     const events = 50;
     const { ask, served } = await serve(async function* () {
       for (let left = events; left > 0; left -= 1) {
@@ -115,7 +115,7 @@ describe('Yoga', () => {
     expect(served.pieces).toBeGreaterThanOrEqual(4 * events);
   });
 
-  it('D6-19: keeps a client of events that reads nothing for as long as it stays', async () => {
+  it('D6-19: keeps a client that does not read open without limit', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     const { port, served } = await serve(async function* () {
       for (;;) yield { data: { name: 'x'.repeat(256 * 1024) } };
@@ -128,7 +128,7 @@ describe('Yoga', () => {
     expect(served.responses[0]?.destroyed).toBe(false);
   });
 
-  it('DG-06: keeps documents of any length, where the cache in its place keeps none of more than 16,384 characters', () => {
+  it('DG-06: caches documents of any length, while its replacement caches none over 16,384 characters', () => {
     const kept = [_createLRUCache(), new DocumentCache()].map((cache) => {
       const document = '#'.repeat(1024 ** 2);
       cache.set(document, {});
@@ -137,7 +137,7 @@ describe('Yoga', () => {
     expect(kept).toEqual([true, false]);
   });
 
-  it('DG-11: finds persisted documents for HTTP alone, since a plugin sees no parameters of a socket', async () => {
+  it('DG-11: finds persisted documents only over HTTP, since plugins do not see socket parameters', async () => {
     const asked: unknown[] = [];
     const useParams: Plugin = { onParams: ({ params }) => void asked.push(params) };
     const yoga = createYoga({ schema, plugins: [useParams, usePersistedOperations({ complete() {} } as never)] });
@@ -149,7 +149,7 @@ describe('Yoga', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('DG-04: shows a page of GraphiQL that loads its scripts from elsewhere', async () => {
+  it('DG-04: serves a GraphiQL page with scripts from another origin', async () => {
     const { port } = await serve();
     const answer = await fetch(`http://127.0.0.1:${port}/graphql`, { headers: { accept: 'text/html' } });
     expect(await answer.text()).toMatch(/src=["']?https:/);
