@@ -226,7 +226,7 @@ it('D1-12: the program prints its help and its version from any working director
 });
 
 describe('bin/portcullis on an embedded instance', () => {
-  it('D1-12 D6-18: every command does its work', async () => {
+  it('D1-12 D6-18: every command works', async () => {
     await using folder = await migratedFolder();
     const run = await furnished({ DATA_DIR: folder.path }, folder);
     // Each command opens a database of its own, which takes seconds: two of them stand for all but in `test:long`.
@@ -252,7 +252,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'bin/portcullis on real servers', (
   });
   afterAll(() => stack.disposeAsync());
 
-  it('D1-12 D6-18: every command does its work', async () => {
+  it('D1-12 D6-18: every command works', async () => {
     await using folder = await emptyFolder();
     const run = await furnished({ DATA_DIR: folder.path, ...env }, folder);
     await expectAllToRun(run, STEPS, 'at once', () => importedUser({ url: env.DATABASE_URL ?? '' }));
