@@ -32,7 +32,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'three workers under repeated fault
         await oldest().kill('SIGKILL');
         workers.push(await start());
       },
-      'one is frozen until others have its partitions, and goes on': async () => {
+      'one is frozen until others have its partitions, and then resumes': async () => {
         const [worker] = workers;
         if (!worker) return;
         await freeze(worker.pid);
@@ -44,7 +44,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'three workers under repeated fault
         await setTimeout(SHORT_MS);
         proxy.set('passing');
       },
-      'one ends, and the others share its partitions, while PostgreSQL is silent': async () => {
+      'one ends, and the others share its partitions, while PostgreSQL does not respond': async () => {
         proxy.set('frozen');
         const gone = oldest();
         const leaving = gone.kill('SIGTERM');

@@ -340,7 +340,10 @@ describe('D3-40: invalid cookies at the console', () => {
     ['has no kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'not ours' })],
     ['has another kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'not ours', header: { kid: `user.${n}` } })],
     ['has a legacy kid', (n) => signed(p, apiClaims(p, { n }), { secret: 'x', header: { kid: legacyKeyId() } })],
-    ['has a kid that is none', (n) => signed(p, apiClaims(p, { n }), { secret: 'x', header: { kid: [keyId()] } })],
+    [
+      'has a kid that is not a string',
+      (n) => signed(p, apiClaims(p, { n }), { secret: 'x', header: { kid: [keyId()] } }),
+    ],
     ['has a second spelling of its signature', (n) => `${forged(n).slice(0, -1)}=`],
     ['has the kid of a member of every object', (n) => signed(p, { n }, { secret: 'x', header: { kid: 'toString' } })],
   ];

@@ -103,7 +103,7 @@ const refusals: Record<string, () => Promise<[username: string, password: string
     await fail(username, 5);
     return [username, 'correct'];
   },
-  'a locked username that nobody has': async () => {
+  'a locked unknown username': async () => {
     const username = `nobody-${randomUUID()}`;
     await fail(username, 5);
     return [username, 'correct'];

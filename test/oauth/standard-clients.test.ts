@@ -135,7 +135,7 @@ describe('400 to a standard client', () => {
     ],
     ['an unknown parameter twice', 'x must be given once', () => `${OWN}&x=1&x=&${demo()}`],
     ['a broken escape', ESCAPED, () => `${OWN}&x=%zz&${demo()}`],
-    ['an escape that is no UTF-8', ESCAPED, () => `${OWN}&x=%ff&${demo()}`],
+    ['an escape that is not UTF-8', ESCAPED, () => `${OWN}&x=%ff&${demo()}`],
     [
       'U+0000 in the secret',
       'client_secret must not contain U+0000 or a lone surrogate',

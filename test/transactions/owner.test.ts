@@ -82,7 +82,7 @@ const hostile: [name: string, answer: string, fault: RegExp][] = [
   ['another id', whole(valid({ id: 'other' })), /another id/],
   ['malformed JSON', whole('{"id": "id",'), /not a registration/],
   ['no object', whole('null'), /not a registration/],
-  ['no UTF-8', whole('{"id":"id","x":"\xff"}'), /not a registration|closed|SOCKET/],
+  ['malformed UTF-8', whole('{"id":"id","x":"\xff"}'), /not a registration|closed|SOCKET/],
   ['no node', whole(JSON.stringify({ id: 'id', collection: 'token_transactions', type: 1 })), /not a registration/],
   ['an unknown collection', whole(valid({ collection: 'x' })), /not a registration/],
   ['an empty body', whole(''), /not a registration/],

@@ -49,8 +49,8 @@ function poisonContract(open: () => Promise<Database>): void {
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
   const poison: Record<string, () => IncomingMessage> = {
-    'no JSON': () => incoming(TOPICS.admin, Buffer.from('{')),
-    'no UTF-8': () => incoming(TOPICS.admin, Buffer.from([0xff])),
+    'malformed JSON': () => incoming(TOPICS.admin, Buffer.from('{')),
+    'malformed UTF-8': () => incoming(TOPICS.admin, Buffer.from([0xff])),
     'no value': () => ({ ...incoming(TOPICS.admin, Buffer.alloc(0)), value: null }),
     'no notification': () => incoming(TOPICS.admin, Buffer.from('{"id":"x"}')),
     'a value that the database refuses (class 22)': () =>

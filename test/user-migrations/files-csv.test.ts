@@ -114,7 +114,7 @@ describe('the records of a CSV file', () => {
   it.each([
     ['a quote that is never closed', '"a,b', 'has a quote that is not closed'],
     ['a quote inside of a field', 'a"b,c', 'has a quote inside an unquoted field'],
-    ['text behind a closing quote', '"a"b,c', 'has a quote inside an unquoted field'],
+    ['text after a closing quote', '"a"b,c', 'has a quote inside an unquoted field'],
     ['a field too few over two lines', '"a', 'has 1 field, not 2', 'b"'],
     ['a field too many', 'a,b,c', 'has 3 fields, not 2'],
     ['too many fields over two lines', '"a', 'has 4 fields, not 2', 'b",c,d,"e"'],

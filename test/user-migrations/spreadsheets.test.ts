@@ -97,7 +97,7 @@ describe('D7-12: a file saved by a spreadsheet', () => {
     ],
     ['the greatest number of columns of Excel', `${HEADER}\n${','.repeat(16_383)}\n0x1,ada@example.com,Ada\n`, ADA],
     ['the end-of-file mark of DOS', `${HEADER}\r\n0x1,ada@example.com,Ada\r\n\x1a`, ADA],
-    ['the end-of-file mark behind the last field', `${HEADER}\n0x1,ada@example.com,Ada\x1a`, ADA],
+    ['the end-of-file mark after the last field', `${HEADER}\n0x1,ada@example.com,Ada\x1a`, ADA],
     ['the end-of-file mark of DOS, twice and on a line', `${HEADER}\n0x1,ada@example.com,Ada\n\x1a\n\x1a`, ADA],
     ['line ends that Python for Windows converts twice', `${HEADER}\r\r\n0x1,ada@example.com,Ada\r\r\n`, ADA],
     [

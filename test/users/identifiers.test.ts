@@ -110,7 +110,7 @@ async function storedUser(external_id: string) {
 
 /** Two spellings of an email, each made unique by a number; the second is sent first. */
 const SPELLINGS: [name: string, other: (n: string) => string, sent: (n: string) => string][] = [
-  ['a space behind', (n) => `ada-${n}@example.com`, (n) => `ada-${n}@example.com `],
+  ['a trailing space', (n) => `ada-${n}@example.com`, (n) => `ada-${n}@example.com `],
   ['blanks around', (n) => `ada-${n}@example.com`, (n) => ` \t\r\nada-${n}@example.com\f\v`],
   ['a no-break space', (n) => `ada-${n}@example.com`, (n) => `\u00a0ada-${n}@example.com\u202f`],
   ['an ideographic space', (n) => `ada-${n}@example.com`, (n) => `\u3000ada-${n}@example.com\u3000`],
@@ -142,7 +142,7 @@ const SPELLINGS: [name: string, other: (n: string) => string, sent: (n: string) 
   ['Georgian', (n) => `ა-${n}@x.ge`, (n) => `Ა-${n}@x.ge`],
   ['Cherokee', (n) => `Ꭰ-${n}@x.y`, (n) => `ꭰ-${n}@x.y`],
   ['Deseret', (n) => `𐐨-${n}@x.y`, (n) => `𐐀-${n}@x.y`],
-  ['Devanagari, which NFC takes apart', (n) => `\u0915\u093c-${n}@example.com`, (n) => `\u0958-${n}@example.com`],
+  ['Devanagari, which NFC decomposes', (n) => `\u0915\u093c-${n}@example.com`, (n) => `\u0958-${n}@example.com`],
 ];
 
 it.each(EACH)(

@@ -79,8 +79,8 @@ const CHANGES: readonly (readonly [string, Send])[] = [
 
 const NOTHING: readonly (readonly [string, Send])[] = [
   ['PUT with an If-Match of another version', rest('PUT', () => ({ 'if-match': '"9"' }))],
-  ['PUT of what is no rule', rest('PUT', undefined, {})],
-  ['POST of what is no rule', rest('POST', undefined, {})],
+  ['PUT of an invalid rule', rest('PUT', undefined, {})],
+  ['POST of an invalid rule', rest('POST', undefined, {})],
   ['setWalletRuleStatus to what it is', graphql('setWalletRuleStatus(id: $id, status: ACTIVE)')],
   [
     'replace_wallet_rule of another version',

@@ -22,7 +22,7 @@ const credentials: Record<string, (username: string, password: string) => string
   'another password': (username, password) => basic(username, `${password}x`),
   'an empty password': (username) => basic(username, ''),
   'no colon': (username, password) => `Basic ${Buffer.from(`${username}${password}`).toString('base64')}`,
-  'the user alone': (username) => `Basic ${Buffer.from(username).toString('base64')}`,
+  'only the user': (username) => `Basic ${Buffer.from(username).toString('base64')}`,
   'bad base64': () => 'Basic !!!!',
   'no credentials': () => 'Basic',
   'the pair in the clear': (username, password) => `Basic ${username}:${password}`,
@@ -49,7 +49,7 @@ describe.each(PATHS)('POST %s', (path) => {
   const invalid: [name: string, members: object, path: string, message: RegExp][] = [
     ['2.7-01: no id', { id: undefined }, 'id', /required/],
     ['2.7-03: a status of 6', { status: 6 }, 'status', /1 \(Started\)/],
-    ['2.7-07: a day alone', { created_at: '2026-11-21' }, 'created_at', /ISO 8601/],
+    ['2.7-07: only a date', { created_at: '2026-11-21' }, 'created_at', /ISO 8601/],
     ['D2-22: an error with a lone surrogate', { error: '\ud800' }, 'error', /surrogate/],
   ];
 

@@ -117,7 +117,7 @@ export const FAULTS: readonly AlertFault[] = [
     make: (stand, end) => held(stand, end, 'lock table access_changes in access exclusive mode'),
   },
   {
-    name: 'Redis is killed, PostgreSQL takes no counts, and a client comes whose quota is not known yet',
+    name: 'Redis is killed, PostgreSQL stores no quotas, and a client with an unknown quota sends requests',
     runbook: 'redis.md#redis-is-down-or-rejects-commands',
     fires: ['PortcullisGuardsFail'],
     follows: {
@@ -147,7 +147,7 @@ export const FAULTS: readonly AlertFault[] = [
     make: killed(({ lab }) => lab.servers.kafka),
   },
   {
-    name: 'rows are locked that many notifications are about',
+    name: 'the rows of many notifications are locked',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisConsumerLag'],
     async make(stand, end) {
@@ -166,7 +166,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'PostgreSQL takes no notification',
+    name: 'PostgreSQL rejects every notification',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisConsumerFails'],
     follows: {
@@ -176,7 +176,7 @@ export const FAULTS: readonly AlertFault[] = [
     make: (stand, end) => diskFull(stand, end, 'transaction_ids', 'insert', 'true'),
   },
   {
-    name: 'PostgreSQL takes one notification in no case',
+    name: 'PostgreSQL always rejects one notification',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisBatchesFail'],
     async make(stand, end) {
@@ -186,7 +186,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'a message is no registration',
+    name: 'a malformed registration is published',
     runbook: 'kafka.md#there-are-dead-letters',
     fires: ['PortcullisDeadLetters'],
     async make(stand) {
@@ -213,13 +213,13 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'a remote service answers 500',
+    name: 'an upstream responds with 500',
     runbook: 'errors.md#an-endpoint-fails',
     fires: ['PortcullisErrors'],
     make: (stand, end) => answering(stand, end, (_req, res) => void res.writeHead(500).end()),
   },
   {
-    name: 'a table of PostgreSQL is gone',
+    name: 'a table of PostgreSQL is missing',
     runbook: 'errors.md#graphql-operations-fail',
     fires: ['PortcullisGraphqlErrors', 'PortcullisToolsFail', 'PortcullisErrors'],
     async make(stand, end) {
@@ -228,13 +228,13 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'a remote service takes its time',
+    name: 'an upstream responds slowly',
     runbook: 'errors.md#an-endpoint-is-slow',
     fires: ['PortcullisSlow'],
     make: (stand, end) => answering(stand, end, (_req, res) => void setTimeout(() => res.end('late'), 1_500)),
   },
   {
-    name: 'a remote service is gone',
+    name: 'an upstream is unreachable',
     runbook: 'remote-services.md#a-remote-service-is-down',
     fires: ['PortcullisCircuitOpen', 'PortcullisUpstreamErrors'],
     follows: { PortcullisErrors: 'its endpoint answers 502 and 503' },
@@ -244,7 +244,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'a remote service breaks off now and then',
+    name: 'an upstream sometimes aborts its responses',
     runbook: 'remote-services.md#a-remote-service-is-down',
     fires: ['PortcullisUpstreamErrors'],
     follows: { PortcullisErrors: 'its endpoint answers 502' },
@@ -258,7 +258,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'the RPC provider of a network is gone',
+    name: 'the RPC provider of a network is unreachable',
     runbook: 'errors.md#gas-fees-are-unavailable',
     fires: ['PortcullisGasFeeUnavailable'],
     async make({ provider }, end) {
@@ -291,7 +291,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'PostgreSQL finds a value in audit records that it does not take',
+    name: 'PostgreSQL rejects a value in audit records',
     runbook: 'audit.md#audit-records-are-lost',
     fires: ['PortcullisAuditRecordsLost'],
     async make(stand, end) {
@@ -324,7 +324,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'a client sends requests on one connection and reads no answer',
+    name: 'a client pipelines requests and reads no response',
     runbook: 'capacity.md#connections-are-refused',
     fires: ['PortcullisConnectionsRefused'],
     async make({ gateways }, end) {
@@ -363,7 +363,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'gateway.yaml is replaced by half a file',
+    name: 'gateway.yaml is replaced by a truncated file',
     runbook: 'gateway-file.md#gatewayyaml-was-refused',
     fires: ['PortcullisGatewayFileRefused'],
     async make({ gateways: [gateway], gatewayFile }, end) {
@@ -377,7 +377,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'PostgreSQL lets no worker take a file of users',
+    name: 'PostgreSQL prevents workers from leasing a file of users',
     runbook: 'user-files.md#migrations-make-no-progress',
     fires: ['PortcullisMigrationsStuck'],
     async make(stand, end) {
@@ -388,7 +388,7 @@ export const FAULTS: readonly AlertFault[] = [
     },
   },
   {
-    name: 'the collector of traces refuses them',
+    name: 'the trace collector rejects spans',
     runbook: 'traces.md#traces-are-lost',
     fires: ['PortcullisSpansLost'],
     async make({ collector }, end) {

@@ -91,7 +91,7 @@ function objectsOf({ properties = {}, required = [] }: Schema, depth: number): f
   const members = Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [name, valuesOf(schema, depth + 1)]),
   );
-  const unknown = fc.constantFrom({}, { 'a member that nobody knows': [1, { deep: null }] });
+  const unknown = fc.constantFrom({}, { 'an unknown member': [1, { deep: null }] });
   return fc
     .tuple(fc.record(members, { requiredKeys: required }), unknown)
     .map(([object, more]) => ({ ...object, ...more }));

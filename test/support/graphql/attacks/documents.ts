@@ -89,13 +89,13 @@ export const DOCUMENT_ATTACKS: readonly Attack[] = [
     'nested lists of the default size': `{ accounts { edges { node { wallets { edges { node { account { wallets { edges { node { id } } } } } } } } } } }`,
     'first in a variable': post(IN_VARIABLES, { variables: { n: 100 } }),
     'first by the default of a variable': IN_VARIABLES.replace('Int', 'Int = 100'),
-    'last in the place of first': accounts('last: 100', wallets('last: 100')),
-    'first of 0 beside last of 100': accounts('first: 0, last: 100', wallets('first: 0, last: 100')),
+    'last instead of first': accounts('last: 100', wallets('last: 100')),
+    'first of 0 and last of 100': accounts('first: 0, last: 100', wallets('first: 0, last: 100')),
     'first twice': accounts('first: 1, first: 100', wallets('first: 100')),
     'of a subscription': stream(
       `subscription { transaction(id: "x") { ${aliases(30, 'events(first: 100) { edges { node { cursor } } }')} } }`,
     ),
-    'of the dearest of several operations': post(AB, { operationName: 'B' }),
+    'of the most expensive of several operations': post(AB, { operationName: 'B' }),
     'through a fragment that is spread many times': `{ ${times(30, (at) => `a${at}: accounts(first: 100) { edges { ...E } }`)} } fragment E on AccountEdge { node { id } }`,
     'through aliases': `{ ${aliases(30, accounts('first: 100', 'id').slice(2, -2))} }`,
     'in fragments on types that it is not': accounts(
@@ -176,9 +176,9 @@ export const DOCUMENT_ATTACKS: readonly Attack[] = [
   ...httpGroup('fragments', CIRCLE, {
     'within itself': '{ me { ...A } } fragment A on Viewer { nodeId ...A }',
     'within itself, within a field': `${account('...A')} fragment A on Account { wallets(first: 1) { edges { node { account { ...A } } } } }`,
-    'a ring of 2': ring(2),
-    'a ring of 100': ring(100),
-    'a ring that nobody enters': `{ me { nodeId } } ${ring(100).slice(16)}`,
+    'a cycle of 2': ring(2),
+    'a cycle of 100': ring(100),
+    'a cycle that no operation uses': `{ me { nodeId } } ${ring(100).slice(16)}`,
     'all within each other': `{ me { ...F0 } } ${times(15, (at) => `fragment F${at} on Viewer { ${times(15, (to) => `...F${to}`)} }`)}`,
   }),
   ...httpGroup('an error for each', /is never used|only one|Unknown|is not defined|directive|Cannot query field/i, {
@@ -212,7 +212,7 @@ export const DOCUMENT_ATTACKS: readonly Attack[] = [
   ...httpGroup('fields that overlap, within the limit', /conflict|Cannot query field|the cost is|complexity|aliases/i, {
     'with arguments that differ': `{ ${times(30, (at) => `account(id: "${at}") { id }`)} }`,
     'in fragments at each level': `${account(`you ${times(3, (copy) => `...F0x${copy}`)}`)} ${overlapping(5, 3)}`,
-    'in 90 fragments beside each other': `{ me { you ${times(90, (at) => `...F${at}`)} } } ${times(90, (at) => `fragment F${at} on Viewer { nodeId }`)}`,
+    'in 90 sibling fragments': `{ me { you ${times(90, (at) => `...F${at}`)} } } ${times(90, (at) => `fragment F${at} on Viewer { nodeId }`)}`,
     'in unknown fields within each other': `{ ${nested(Array(6).fill('a'), 'b '.repeat(30)).repeat(15)} }`,
     'in fragments that spread each other': `{ me { ...F0 ...G0 you } } ${times(40, pair)} fragment F40 on Viewer { nodeId } fragment G40 on Viewer { nodeId }`,
     'in fragments that double': `{ me { ...F0 } } ${doubling(60, 'Viewer', 'you')}`,
@@ -220,9 +220,9 @@ export const DOCUMENT_ATTACKS: readonly Attack[] = [
   ...httpGroup('operations', CHOICE, {
     'without a name': '{ me { nodeId } } '.repeat(160),
     'without a choice': AB,
-    'of a name that is not there': post('query A { me { nodeId } }', { operationName: 'B' }),
+    'of an unknown name': post('query A { me { nodeId } }', { operationName: 'B' }),
     'of a name of half a megabyte': post('query A { me { nodeId } }', { operationName: 'x'.repeat(500_000) }),
-    'of a name that is no string': post('query A { me { nodeId } }', { operationName: { toString: 1 } }),
+    'of a name that is not a string': post('query A { me { nodeId } }', { operationName: { toString: 1 } }),
   }),
   ...httpGroup('introspection', INTROSPECTION, {
     'types within types': `{ __schema { types { ${circle(6)} } } }`,

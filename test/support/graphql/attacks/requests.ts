@@ -71,7 +71,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     'text/plain': typed('text/plain'),
     'a form': typed('application/x-www-form-urlencoded', `query=${encodeURIComponent(MUTATION)}`),
     'application/graphql': typed('application/graphql', MUTATION),
-    'text/plain with JSON behind it': typed('text/plain; application/json'),
+    'text/plain followed by JSON': typed('text/plain; application/json'),
     'no content type': () => raw(Buffer.from(BODY), {}),
   }),
   ...httpGroup(
@@ -109,10 +109,10 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     'bodies',
     /must be (?:JSON|in UTF-8|an object)|must be identity|Expected params to be an object|query|levels deep/,
     {
-      'no JSON': body('nonsense'),
-      'half of JSON': body(BODY.slice(0, -3)),
+      'malformed JSON': body('nonsense'),
+      'truncated JSON': body(BODY.slice(0, -3)),
       nothing: body(''),
-      'no UTF-8': body(Buffer.from([0x7b, 0xff, 0xfe])),
+      'malformed UTF-8': body(Buffer.from([0x7b, 0xff, 0xfe])),
       'UTF-16': body(Buffer.from(BODY, 'utf16le')),
       'a string': body('"{ me { nodeId } }"'),
       'no query': body('{}'),
@@ -149,7 +149,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     /with one member|too many parts|out of place|must name|too many bytes before|levels deep|at most 50000 values|with a boundary|at most 1 MiB/,
     {
       '1,000 files in the map': form([operationsPart, { ...mapPart, value: MANY_FILES }, ...files(1_000)]),
-      '1,000 files behind the first': form([operationsPart, mapPart, ...files(1_000)]),
+      '1,000 files after the first': form([operationsPart, mapPart, ...files(1_000)]),
       '1,000 fields before the file': form([
         ...Array.from({ length: 1_000 }, (_, at) => ({ name: `f${at}`, value: 'x' })),
         filePart,
@@ -158,7 +158,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
       'a file for 60,000 places': map(`{"0":[${Array(60_000).fill('"variables.file"').join(',')}]}`),
       'operations 100,000 deep': operations(`{"query":"{you}","variables":{"file":null,"a":${deep(100_000)}}}`),
       'two megabytes of hyphens': () => raw(Buffer.alloc(2_000_000, '\r\n--a-boundar'), FORM_HEADERS),
-      'no form at all': typed('multipart/form-data'),
+      'a body that is not a form': typed('multipart/form-data'),
       'a map of another megabyte': map(MAP.padEnd(1_100_000)),
     },
   ),
@@ -185,13 +185,17 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   ...httpGroup(
     'streams',
     /not_acceptable/,
-    { 'a subscription to a client that takes none': post(LIVE, { headers: { accept: 'application/json' } }) },
+    {
+      'a subscription for a client that accepts no event stream': post(LIVE, {
+        headers: { accept: 'application/json' },
+      }),
+    },
     { status: 406 },
   ),
   ...httpGroup(
     'streams',
     /NOT_FOUND/,
-    { 'a subscription to what is not there': stream('subscription { transaction(id: "nothing") { id } }') },
+    { 'a subscription to an unknown field': stream('subscription { transaction(id: "nothing") { id } }') },
     { status: 200 },
   ),
 ];

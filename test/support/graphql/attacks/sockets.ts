@@ -31,7 +31,7 @@ export const SOCKET_ATTACKS: readonly SocketAttack[] = [
     },
     false,
   ),
-  ...group({ closed: 4400 }, { 'no JSON': ['nonsense'], '20,000 lists in a message': [DEEP] }, false),
+  ...group({ closed: 4400 }, { 'malformed JSON': ['nonsense'], '20,000 lists in a message': [DEEP] }, false),
   ...group({ closed: 4429 }, { 'connection_init twice': [INIT] }),
   ...group({ closed: 4409 }, { 'one id twice': [operation(LIVE), operation(LIVE)] }),
   ...group({ closed: 1009 }, { 'a frame of a megabyte': [operation(`{ you # ${'x'.repeat(1_000_000)}\n }`)] }),
@@ -42,7 +42,7 @@ export const SOCKET_ATTACKS: readonly SocketAttack[] = [
       'a message that is a list': ['[]'],
       'a message without an id': [JSON.stringify({ type: 'subscribe', payload: { query: '{ you }' } })],
       'an operation without a query': [subscribe({})],
-      'variables that are no object': [operation('{ me { nodeId } }', '1', { variables: 'x' })],
+      'variables that are not an object': [operation('{ me { nodeId } }', '1', { variables: 'x' })],
       'a batch': [subscribe([{ query: '{ you }' }])],
       'a message of text that is not UTF-8': ['\u0000\uFFFE'],
     },
@@ -65,7 +65,7 @@ export const SOCKET_ATTACKS: readonly SocketAttack[] = [
       'an id of 60 KB': [operation('{ you }', 'x'.repeat(60_000))],
       'an id that is __proto__': [operation('{ you }', '__proto__')],
       '1,000 pings, and one operation': [...many(1_000, () => '{"type":"ping"}'), operation('{ you }')],
-      '1,000 completions of nothing, and one operation': [
+      '1,000 completions of unknown ids, and one operation': [
         ...many(1_000, (at) => `{"type":"complete","id":"${at}"}`),
         operation('{ you }'),
       ],

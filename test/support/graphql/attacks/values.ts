@@ -35,7 +35,7 @@ export const VALUE_ATTACKS: readonly Attack[] = [
     /significant digits|must/,
     {
       'of 100,000 digits as a Decimal': given(PREVIEW, balances(DIGITS)),
-      'of 100,000 zeros behind the point': given(PREVIEW, balances(`1.${'0'.repeat(100_000)}1`)),
+      'of 100,000 zeros after the decimal point': given(PREVIEW, balances(`1.${'0'.repeat(100_000)}1`)),
       'of an exponent of a million': given(PREVIEW, balances('1e999999')),
       'of an exponent of a million in a string': given(PREVIEW, balances('"1e-999999"')),
       'of an exponent of a million as a literal': literal('{ field: "x", op: "gt", value: 1e999999 }'),
@@ -156,8 +156,8 @@ export const VALUE_ATTACKS: readonly Attack[] = [
         variables: { c: 'A'.repeat(1_000_000) },
       }),
       'that are forged': '{ accounts(after: "AAAAAAAAAAAyMDI2LTAxLTAxfHg") { edges { cursor } } }',
-      'that are no base64': '{ accounts(after: "%00\\u0000") { edges { cursor } } }',
-      'of events that are no number': stream('subscription { transactionUpdates(after: "1e999999") { cursor } }'),
+      'that are not base64': '{ accounts(after: "%00\\u0000") { edges { cursor } } }',
+      'of events that are not a number': stream('subscription { transactionUpdates(after: "1e999999") { cursor } }'),
       'of events of 100,000 digits': stream('subscription ($c: String) { transactionUpdates(after: $c) { cursor } }', {
         variables: { c: DIGITS },
       }),
@@ -177,7 +177,7 @@ export const VALUE_ATTACKS: readonly Attack[] = [
       'one that is named twice': given(GOOD, '{"a":1,"a":101}'),
       'named twice themselves': given(GOOD, '{"a":1}', ',"variables":{"a":101}'),
       'deep ones of a GET': get({ query: YOU, variables: deep(5_000) }),
-      'no JSON in a GET': get({ query: ME, variables: '{' }),
+      'malformed JSON in a GET': get({ query: ME, variables: '{' }),
       'extensions for stored operations': post('', {
         extensions: { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } },
       }),
