@@ -1,6 +1,6 @@
 import { type ConnectionState, NoResponseError, Portcullis, PortcullisError } from '@portcullis/client';
 import type { TypedDocumentString } from './generated/graphql.ts';
-import { accessToken, addressOf, Ended, end, viewer } from './session.ts';
+import { accessToken, addressOf, end, SessionEndedError, viewer } from './session.ts';
 
 /** A value that the server refuses: the place in the input, and what to change. */
 export interface Issue {
@@ -36,7 +36,7 @@ function clientOf(onResponse?: (response: Response) => void): Portcullis {
   const who = viewer.value;
   const token = async (rejected?: string) => {
     // A new session must not send the requests of an earlier one.
-    if (rejected !== undefined && viewer.value !== who) throw new Ended('You are signed out.');
+    if (rejected !== undefined && viewer.value !== who) throw new SessionEndedError('You are signed out.');
     return accessToken(rejected !== undefined);
   };
   const fetcher = async (...request: Parameters<typeof fetch>) => {
@@ -54,7 +54,7 @@ function reasonOf(error: unknown): unknown {
 
 type Options = { file?: File | undefined; signal?: AbortSignal | undefined; onResponse?: (response: Response) => void };
 
-/** Sends an operation, and the file that its variable `file` stands for. Throws `Ended` where nobody is signed in any more. */
+/** Sends an operation, and the file that its variable `file` stands for. Throws `SessionEndedError` where nobody is signed in any more. */
 export async function ask<Result, Variables>(
   operation: TypedDocumentString<Result, Variables>,
   variables: Variables,
@@ -114,7 +114,7 @@ export function follow<Result, Variables>({ operation, variables, onNext, onLink
   read().catch((error: unknown) => {
     if (signal.aborted) return;
     const reason = reasonOf(error);
-    if (!(reason instanceof Ended)) onFailure(failureOf(reason));
+    if (!(reason instanceof SessionEndedError)) onFailure(failureOf(reason));
   });
   return () => stopping.abort();
 }

@@ -37,14 +37,14 @@ export function addressOf(path: string): string {
 }
 
 /** A session that has ended: it was revoked, or has expired. */
-export class Ended extends Error {}
+export class SessionEndedError extends Error {}
 
 /** Takes the first tokens; refused credentials throw an error that says what to change. */
-export async function signIn(given: Credentials): Promise<void> {
-  const clientId = given.clientId.trim();
-  const begun: Session = { clientId, clientSecret: 'clientSecret' in given ? given.clientSecret.trim() : undefined };
-  const { username, password } = { username: '', password: '', ...given };
-  tokens = isOfPerson(begun) ? await take('POST', SESSION, { client_id: clientId, username, password }) : await renewed(begun);
+export async function signIn(credentials: Credentials): Promise<void> {
+  const clientId = credentials.clientId.trim();
+  const begun: Session = { clientId, clientSecret: 'clientSecret' in credentials ? credentials.clientSecret.trim() : undefined };
+  const { username, password } = { username: '', password: '', ...credentials };
+  tokens = isOfPerson(begun) ? await requestTokens('POST', SESSION, { client_id: clientId, username, password }) : await renewed(begun);
   session = begun;
   notice.value = '';
   if (!isOfPerson(begun)) return;
@@ -108,18 +108,18 @@ export function signOut(reason = ''): void {
 }
 
 /** Ends the session in this tab alone. */
-function close(reason: string): Ended {
+function close(reason: string): SessionEndedError {
   session = undefined;
   tokens = undefined;
   renewing = undefined;
   viewer.value = undefined;
   notice.value = reason;
-  return new Ended(reason);
+  return new SessionEndedError(reason);
 }
 
-/** Returns a token for the next request, another one where the last was refused. Throws `Ended` where there is none any more. */
+/** Returns a token for the next request, another one where the last was refused. Throws `SessionEndedError` where there is none any more. */
 export async function accessToken(isRefused = false): Promise<string> {
-  if (!session) throw new Ended('You are signed out.');
+  if (!session) throw new SessionEndedError('You are signed out.');
   if (tokens && !isRefused && tokens.expiresAt - SPARE_MS > Date.now()) return tokens.access;
   renewing ??= renew(session).finally(() => {
     renewing = undefined;
@@ -130,7 +130,7 @@ export async function accessToken(isRefused = false): Promise<string> {
 async function renew(by: Session): Promise<string> {
   try {
     const taken = await renewed(by);
-    if (session !== by) throw new Ended('You are signed out.');
+    if (session !== by) throw new SessionEndedError('You are signed out.');
     // Another tab may have signed somebody else in, whose cookie this is now.
     if (viewer.value && subjectOf(taken) !== viewer.value.subject) throw close('Somebody else has signed in with this browser. Sign in again to continue.');
     tokens = taken;
@@ -144,8 +144,8 @@ async function renew(by: Session): Promise<string> {
 function renewed({ clientId, clientSecret }: Session): Promise<Tokens> {
   const client = { client_id: clientId };
   // Tabs share the cookie, which can be redeemed once: each waits for the cookie of the one before.
-  if (clientSecret === undefined) return alone(() => take('POST', `${SESSION}/renew`, client));
-  return take('POST', '/v2/oauth/token', { ...client, grant_type: 'client_credentials', client_secret: clientSecret });
+  if (clientSecret === undefined) return alone(() => requestTokens('POST', `${SESSION}/renew`, client));
+  return requestTokens('POST', '/v2/oauth/token', { ...client, grant_type: 'client_credentials', client_secret: clientSecret });
 }
 
 function subjectOf({ access }: Tokens): string {
@@ -160,9 +160,9 @@ async function alone<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 /** Ends the session because the server takes its tokens no more. */
-export function end(): Ended {
+export function end(): SessionEndedError {
   signOut('Your session was revoked or has expired. Sign in again to continue.');
-  return new Ended(notice.value);
+  return new SessionEndedError(notice.value);
 }
 
 // Another tab has signed out, or in through another client; a page that the browser keeps for Back learns it when it is shown again.
@@ -183,7 +183,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   503: 'The server is not ready. Try again later.',
 };
 
-async function take(method: string, path: string, body: object): Promise<Tokens> {
+async function requestTokens(method: string, path: string, body: object): Promise<Tokens> {
   const response = await send(method, path, body);
   const answer = await response.json().catch(() => ({}));
   const { status } = response;
