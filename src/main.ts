@@ -10,6 +10,6 @@ enableCompileCache();
 const leave = () => process.exit();
 process.on('SIGTERM', leave).on('SIGINT', leave);
 const { run } = await import('./app/run.ts');
-const ended = run(process.env);
+const exitCode = run(process.env);
 process.off('SIGTERM', leave).off('SIGINT', leave);
-process.exitCode = await ended;
+process.exitCode = await exitCode;

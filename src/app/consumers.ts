@@ -23,7 +23,7 @@ async function runRetention(context: Context, signal: AbortSignal): Promise<void
   const { db } = database;
   const audit = new AuditRetention({ db, seals, nowMs, retentionDays: config.auditRetentionDays });
   const tasks: Readonly<Record<string, () => Promise<void>>> = {
-    'audit records': () => audit.keep(),
+    'audit records': () => audit.enforce(),
     erasures: () => auditErasure.repeat(nowMs() - config.auditRetentionDays * DAY_MS),
     'transaction events': () => deleteOldEvents({ db, nowMs, retentionDays: config.eventsRetentionDays }),
     'ended tokens': () => deleteExpiredRows({ db, nowMs }),

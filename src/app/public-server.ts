@@ -45,7 +45,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   const { requests, connections, tracer } = context.telemetry;
   const trusts = compileTrust(config.trustProxy);
   const onEnd = (exchange: Exchange, aborted: boolean, onPersisted: () => void) => {
-    requests.ended(exchange, aborted);
+    requests.end(exchange, aborted);
     endSpan(exchange, aborted);
     withinSpan(exchange, () => audit.record(exchange, aborted, onPersisted));
   };
@@ -62,10 +62,10 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     isAuditFull: () => spool.isFull,
     onEnd,
     withContext: (exchange, run) => {
-      requests.begun();
-      const noting = () => notingUsers(exchange.audit, run);
-      const passing = tracer ? () => runTraced(tracer, exchange, noting) : noting;
-      if (exchange.held) inRequest(exchange.held, passing);
+      requests.begin();
+      const withNotes = () => notingUsers(exchange.audit, run);
+      const traced = tracer ? () => runTraced(tracer, exchange, withNotes) : withNotes;
+      if (exchange.held) inRequest(exchange.held, traced);
     },
     onClosed: (reason) => connections.countRefusal(reason),
     onUnparsed: (unparsed, onPersisted) => {
@@ -115,11 +115,11 @@ function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd:
     [`${metadata}${publicUrl.path}`, metadata],
     [metadataPathOf(publicUrl.path), metadataPathOf('')],
   ]);
-  const same = { tokens, aliases, guards, onEnd, nowMs };
+  const shared = { tokens, aliases, guards, onEnd, nowMs };
   const services = { ...routeServices(context, behind.demo), graphql };
   return (config: GatewayConfig) =>
     gatewayChain({
-      ...same,
+      ...shared,
       table: new PathTable(config.endpoints),
       services: new Services(config, behind.upstreams),
       local: restApplication(ROUTES, { ...services, webhookAlias: config.webhook_alias }, log),

@@ -83,21 +83,21 @@ export async function openBus(config: Config, db: Db, log: Log, stack: AsyncDisp
 
 /** Returns what copies audit seals outside the database, to a file or a topic; undefined if none is configured. */
 export function sealSink(
-  { auditCheckpoints: place }: Pick<Config, 'auditCheckpoints'>,
+  { auditCheckpoints: destination }: Pick<Config, 'auditCheckpoints'>,
   bus: () => EventBus | Promise<EventBus>,
 ) {
-  if (place === undefined) return undefined;
+  if (destination === undefined) return undefined;
   return async (seal: Seal): Promise<void> => {
     const line = JSON.stringify(seal);
-    if ('file' in place) return appendFile(place.file, `${line}\n`, { mode: 0o600 });
+    if ('file' in destination) return appendFile(destination.file, `${line}\n`, { mode: 0o600 });
     const opened = await bus();
-    await opened.publish([{ topic: place.topic, key: '', value: Buffer.from(line), headers: {} }]);
+    await opened.publish([{ topic: destination.topic, key: '', value: Buffer.from(line), headers: {} }]);
   };
 }
 
 /** Returns every topic that an installation needs. */
-export function topicsOf({ auditCheckpoints: place }: Config): string[] {
-  return [...ALL_TOPICS, ...(place && 'topic' in place ? [place.topic] : [])];
+export function topicsOf({ auditCheckpoints: destination }: Config): string[] {
+  return [...ALL_TOPICS, ...(destination && 'topic' in destination ? [destination.topic] : [])];
 }
 
 function busLogOf(log: Log): BusLog {

@@ -175,9 +175,9 @@ export class AuditChain {
   append(...records: readonly UnchainedRecord[]): void {
     let head = this.head;
     const lines = records.map(({ fixed, erasable, salts, digests }) => {
-      const place = { chain: this.id, index: head.index + 1, previous: head.hash };
-      head = { index: place.index, hash: recordHash(place, fixed, digests) };
-      return `${place.chain}\t${place.index}\t\\\\x${place.previous}\t\\\\x${head.hash}\t\\\\x${salts}\t${fixed}\t${erasable}`;
+      const position = { chain: this.id, index: head.index + 1, previous: head.hash };
+      head = { index: position.index, hash: recordHash(position, fixed, digests) };
+      return `${position.chain}\t${position.index}\t\\\\x${position.previous}\t\\\\x${head.hash}\t\\\\x${salts}\t${fixed}\t${erasable}`;
     });
     this.#spool.append(...lines);
     this.head = head;

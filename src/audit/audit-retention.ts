@@ -82,7 +82,7 @@ export class AuditRetention {
    * Creates and drops the partitions that are due and deletes expired records. Skips changes to partitions while
    * another process holds the advisory lock.
    */
-  async keep(): Promise<void> {
+  async enforce(): Promise<void> {
     const { nowMs, retentionDays } = this.#deps;
     for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) await this.#makePartition(monthOf(nowMs(), ahead));
     const configuredOldest = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
@@ -109,11 +109,11 @@ export class AuditRetention {
       if (!month || month.to > oldest) continue;
       const { from, to } = month;
       const dropped = await this.#dropped(to, (sql) => sql`at >= ${from} and at < ${to}`);
-      const stated = async () => {
+      const statement = async () => {
         await this.#waitBriefly();
         return (await this.#partitions()).includes(name) ? dropped : undefined;
       };
-      await this.#deps.seals.add(stated, async (seal) => {
+      await this.#deps.seals.add(statement, async (seal) => {
         await this.#unscoped().raw((sql) => sql`select audit_drop_month(${name}, ${seal}::json)`);
       });
     }

@@ -16,7 +16,7 @@ function runsOf(lines: readonly Buffer[]): Run[] {
   const { index: from } = placeOf(first);
   const end = placeOf(last);
   if (end.index - from === lines.length - 1) return [{ ...end, from }];
-  return lines.map(placeOf).map((place) => ({ ...place, from: place.index }));
+  return lines.map(placeOf).map((position) => ({ ...position, from: position.index }));
 }
 
 interface ChainKeeperDependencies {

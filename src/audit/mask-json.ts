@@ -41,7 +41,7 @@ class JsonMasker {
   readonly #secrets: SecretNames;
   readonly #hidden: ReadonlyMap<number, MaskedKind>;
   readonly #pieces: string[] = [];
-  #keptFrom = 0;
+  #copiedUpTo = 0;
   #dropped = 0;
   /** Which values of the last name are secrets. */
   #kind: MaskedKind = 'none';
@@ -96,7 +96,7 @@ class JsonMasker {
 
   #finish(end: ScanEnd, endAt: number): MaskedJson {
     const isMasked = this.#pieces.length > 0;
-    if (this.#secretDepth === -1) this.#pieces.push(this.#text.slice(this.#keptFrom, endAt));
+    if (this.#secretDepth === -1) this.#pieces.push(this.#text.slice(this.#copiedUpTo, endAt));
     return { text: this.#pieces.join(''), end, endAt, masked: isMasked };
   }
 
@@ -136,8 +136,8 @@ class JsonMasker {
   }
 
   #endSecret(): void {
-    this.#dropped += this.#scanner.end - this.#keptFrom;
-    this.#keptFrom = this.#scanner.end;
+    this.#dropped += this.#scanner.end - this.#copiedUpTo;
+    this.#copiedUpTo = this.#scanner.end;
     this.#secretDepth = -1;
   }
 
@@ -156,8 +156,8 @@ class JsonMasker {
 
   /** Replaces the text from `start` to `end` in the output. */
   #replace(start: number, end: number, replacement: string): void {
-    this.#pieces.push(this.#text.slice(this.#keptFrom, start), replacement);
-    this.#keptFrom = end;
+    this.#pieces.push(this.#text.slice(this.#copiedUpTo, start), replacement);
+    this.#copiedUpTo = end;
     this.#dropped += end - start - replacement.length;
   }
 }

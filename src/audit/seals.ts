@@ -121,10 +121,10 @@ export class AuditSeals {
     }
   }
 
-  async #add(stated: Statement | Stating, write: SealWrite): Promise<Seal | undefined> {
+  async #add(statementOrFactory: Statement | Stating, write: SealWrite): Promise<Seal | undefined> {
     const unscoped = this.#unscoped();
     await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
-    const statement = typeof stated === 'function' ? await stated() : stated;
+    const statement = typeof statementOrFactory === 'function' ? await statementOrFactory() : statementOrFactory;
     if (statement === undefined) return undefined;
     const [last] = await unscoped.raw(
       (sql) => sql<Seal & { position: string }>`

@@ -198,14 +198,14 @@ const REASONS = ['all', 'peer', 'pipeline', 'chunks'] as const;
 
 /** Metrics of the connections of the public listener. */
 export class ConnectionMetrics {
-  readonly #refused = counterBy('reason', REASONS, {
+  readonly #refusals = counterBy('reason', REASONS, {
     name: 'portcullis_connections_refused_total',
     help: 'Connections closed by the gateway, by reason: connection limit reached (all), half of the limit reached by one peer (peer), too many pipelined requests (pipeline), tiny chunks (chunks).',
   });
   #open = 0;
   readonly metrics: readonly Metric[] = [
     gauge('portcullis_connections', 'Open connections to the public listener.', () => this.#open),
-    this.#refused,
+    this.#refusals,
   ];
 
   /** Counts an accepted connection; the caller must call `closed` once for it. */
@@ -218,7 +218,7 @@ export class ConnectionMetrics {
   }
 
   countRefusal(reason: (typeof REASONS)[number]): void {
-    this.#refused.inc({ reason });
+    this.#refusals.inc({ reason });
   }
 }
 

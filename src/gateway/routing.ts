@@ -114,9 +114,9 @@ export class Services {
    * without a name the gateway's own service. Returns undefined when there is none, and for endpoints of the
    * gateway itself.
    */
-  serviceFor(endpoint: Endpoint, named: string | undefined): string | undefined {
+  serviceFor(endpoint: Endpoint, requestedName: string | undefined): string | undefined {
     const { services } = endpoint;
-    if (named !== undefined) return services.includes(named) ? named : undefined;
+    if (requestedName !== undefined) return services.includes(requestedName) ? requestedName : undefined;
     if (this.#binding) return services.find((name) => this.#binding?.includes(name));
     return services.find((name) => !isRemote(this.#services[name])) ?? services[0];
   }

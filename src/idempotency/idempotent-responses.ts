@@ -131,7 +131,7 @@ export class IdempotentResponses {
     const deadline = performance.now() + this.#maxWaitMs;
     for (;;) {
       const response = await this.#deps.db.transaction(async () => {
-        if (!(await this.#take(request))) return undefined;
+        if (!(await this.#tryLock(request))) return undefined;
         return (await this.#stored(request)) ?? (await this.#store(request, await work()));
       });
       if (response) return response;
@@ -142,7 +142,7 @@ export class IdempotentResponses {
   }
 
   /** Takes the key's lock for this transaction; returns whether it was free. */
-  async #take({ nodeId, ...scope }: KeyedRequest): Promise<boolean> {
+  async #tryLock({ nodeId, ...scope }: KeyedRequest): Promise<boolean> {
     const lock = createHash('sha256').update(nodeId).update(scopeHash(scope)).digest().readBigInt64BE().toString();
     const [row] = await this.#deps.db
       .unscoped('advisory lock, no table')

@@ -32,11 +32,11 @@ export function literalOf(value: number | ExactNumber): string {
 export function readDecimal(literal: string): DecimalReading {
   const [match, sign = '', integerDigits = '', fraction = '', power = '0'] = FORM.exec(literal) ?? [];
   if (match === undefined) return { fault: 'must be a number' };
-  const written = integerDigits + fraction;
-  const first = firstNonZero(written);
-  const isZero = first === written.length;
+  const allDigits = integerDigits + fraction;
+  const first = firstNonZero(allDigits);
+  const isZero = first === allDigits.length;
   const exponent = isZero ? Number(power) : Number(power) + integerDigits.length - 1 - first;
-  const significant = isZero ? 0 : endOfDigits(written) - first;
+  const significant = isZero ? 0 : endOfDigits(allDigits) - first;
   if (significant > MAX_DIGITS || Math.abs(exponent) > MAX_DIGITS) {
     return {
       fault: `must have at most ${MAX_DIGITS} significant digits and an exponent from -${MAX_DIGITS} to ${MAX_DIGITS}`,
@@ -44,7 +44,7 @@ export function readDecimal(literal: string): DecimalReading {
   }
   if (isZero) return { text: '0' };
   // Only zeros are cut off.
-  return { text: sign + plain(written.slice(first, first + MAX_DIGITS), exponent) };
+  return { text: sign + plain(allDigits.slice(first, first + MAX_DIGITS), exponent) };
 }
 
 /**

@@ -20,11 +20,11 @@ function about<Field extends z.ZodType>(field: Field, { description, example = n
   return described;
 }
 
-export const uuid = (given?: About) => about(z.string().meta({ format: 'uuid' }), given);
+export const uuid = (options?: About) => about(z.string().meta({ format: 'uuid' }), options);
 /** A point in time: PostgreSQL's text in a row, ISO 8601 in a response. */
-export const instant = (given?: About) => about(z.string().meta({ format: 'date-time' }), given);
-export const text = (given?: About) => about(z.string(), given);
-export const int = (given?: About) => about(z.int32(), given);
+export const instant = (options?: About) => about(z.string().meta({ format: 'date-time' }), options);
+export const text = (options?: About) => about(z.string(), options);
+export const int = (options?: About) => about(z.int32(), options);
 
 type Fields = z.ZodObject<Record<string, z.ZodType>>;
 

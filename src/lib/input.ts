@@ -84,8 +84,8 @@ function messageAt(path: readonly PropertyKey[], message: string, input: unknown
   const owner = path.slice(0, -1).reduce((value: unknown, part) => (value as Members | undefined)?.[part], input);
   if (typeof name !== 'string' || typeof owner !== 'object' || owner === null) return message;
   if (((owner as Members)[name] ?? undefined) !== undefined) return message;
-  const wanted = message.replace(/^must be |^Invalid input: expected |, received undefined$/g, '');
-  const required = wanted.startsWith('is required') ? wanted : `is required: ${wanted}`;
+  const requirement = message.replace(/^must be |^Invalid input: expected |, received undefined$/g, '');
+  const required = requirement.startsWith('is required') ? requirement : `is required: ${requirement}`;
   const other = sameName(name, Object.keys(owner));
   return other === undefined ? required : `${required}; ${name} is the member's name, not ${other}`;
 }

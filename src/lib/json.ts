@@ -358,9 +358,9 @@ const NUMBER = /^(-?)0*(\d*)(?:\.(\d+))?(?:[eE](.+))?$/;
  */
 function decimalOf(literal: string): { negative: boolean; digits: string; exponent: number } {
   const [, sign, integerDigits = '', fraction = '', power = '0'] = NUMBER.exec(literal) ?? [];
-  const written = integerDigits === '' ? fraction.replace(/^0+/, '') : integerDigits + fraction;
-  const digits = withoutTrailingZeros(written);
-  const exponent = digits === '' ? 0 : Number(power) - fraction.length + (written.length - digits.length);
+  const allDigits = integerDigits === '' ? fraction.replace(/^0+/, '') : integerDigits + fraction;
+  const digits = withoutTrailingZeros(allDigits);
+  const exponent = digits === '' ? 0 : Number(power) - fraction.length + (allDigits.length - digits.length);
   return { negative: sign === '-', digits, exponent };
 }
 

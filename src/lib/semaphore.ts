@@ -75,7 +75,7 @@ export class Semaphore {
   async run<Result>(key: string | undefined, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const holder = key ?? SYSTEM;
     signal?.throwIfAborted();
-    if (this.#mayHold(holder)) this.#take(holder);
+    if (this.#mayHold(holder)) this.#grant(holder);
     else await this.#wait(holder, signal);
     try {
       return await work();
@@ -87,7 +87,7 @@ export class Semaphore {
   /** Grants the waiter a permit for `key`, now or later. Returns false if the queue is full. */
   acquire(key: string, waiter: Waiter): boolean {
     if (this.#mayHold(key)) {
-      this.#take(key);
+      this.#grant(key);
       waiter.onPermit();
       return true;
     }
@@ -136,7 +136,7 @@ export class Semaphore {
     return this.held(key) < this.#share || (mayBorrow === true && this.#otherKeys(key).length === 0);
   }
 
-  #take(key: string): void {
+  #grant(key: string): void {
     this.#held += 1;
     this.#heldByKey.set(key, this.held(key) + 1);
   }
@@ -210,7 +210,7 @@ export class Semaphore {
       // The key goes behind all others.
       this.#queues.delete(key);
       if (queue.size > 0) this.#queues.set(key, queue);
-      this.#take(key);
+      this.#grant(key);
       next.onPermit();
     }
   }

@@ -89,11 +89,11 @@ class Account {
 
   /** Lets the reads of the next request continue, and of one more if `hasRoom`. */
   serve(hasRoom: boolean): void {
-    let another = hasRoom;
+    let mayServeOneMore = hasRoom;
     for (const waiter of this.waiting) {
       if (!this.takesTurn(waiter.held)) {
-        if (!another) continue;
-        another = false;
+        if (!mayServeOneMore) continue;
+        mayServeOneMore = false;
       }
       this.waiting.delete(waiter);
       waiter.resolve();
@@ -316,7 +316,7 @@ export class HeldMemory implements Worker {
   }
 
   /** Opens another entry in the same account, for what is held longer or shorter than the request. */
-  apart(): HeldMemory {
+  openSeparately(): HeldMemory {
     return this.#accounts.open(this.key, this.part);
   }
 

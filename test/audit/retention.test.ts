@@ -44,7 +44,7 @@ function retentionTests(open: () => Promise<Opened>): void {
       seals: sealsIn(database.db),
       nowMs: () => nowMs,
       retentionDays: 90,
-    }).keep();
+    }).enforce();
 
   it('D2-07: records go into the partition of their month, earlier ones when it is created', async () => {
     const early = await record('2024-11-20T00:00:00Z');
@@ -124,8 +124,8 @@ describeReal('postgres', 'retention on PostgreSQL', () => {
     await using database = await realDatabase();
     const seals = sealsIn(database.db);
     const retention = () => new AuditRetention({ db: database.db, seals, nowMs: () => NOON, retentionDays: 90 });
-    await Promise.all(Array.from({ length: 4 }, () => retention().keep()));
-    await retention().keep();
+    await Promise.all(Array.from({ length: 4 }, () => retention().enforce()));
+    await retention().enforce();
     const rows = await database.db
       .unscoped('test')
       .raw((sql) => sql`select 1 from pg_partition_tree('audit_records') where level = 1`);

@@ -65,7 +65,7 @@ describeReal('postgres', 'audit verify reports', () => {
     await setAuditRetention(database.db, 8);
     await new AuditRetention({
       ...{ db: database.db, seals: sealsIn(database.db), nowMs: () => nowMs, retentionDays: 8 },
-    }).keep();
+    }).enforce();
     expect(await eraseNoted(database.db, erased)).toBe(1);
     await raw('create table built_records as select * from audit_records');
     await raw('create table built_seals as select * from audit_seals');

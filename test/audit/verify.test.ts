@@ -171,7 +171,7 @@ describeReal('postgres', 'audit verify', () => {
       await process.drain();
       await process.checkpoint();
       const nowMs = Date.UTC(2026, 10, 24);
-      await new AuditRetention({ db: database.db, seals, nowMs: () => nowMs, retentionDays: 10 }).keep();
+      await new AuditRetention({ db: database.db, seals, nowMs: () => nowMs, retentionDays: 10 }).enforce();
       await process.stop();
       expect(seen).toEqual((await sealed()).map(({ kind }) => kind));
       expect(seen).toEqual(['opened', 'checkpoint', 'dropped', 'dropped', 'closed']);

@@ -276,7 +276,7 @@ describeReal('postgres', 'the service role', () => {
     }
     await new AuditRetention({
       ...{ db: served.db, seals: sealsIn(served.db), nowMs: Date.now, retentionDays: 90 },
-    }).keep();
+    }).enforce();
     expect((await found()).records).toEqual([]);
   });
 
@@ -346,7 +346,7 @@ describeReal('postgres', 'the service role', () => {
     for (const age of [10, 50, 100]) await asOwner(record(randomUUID(), ago(age)));
     const left = async (retentionDays: number, days: number) => {
       await setAuditRetention(days === 0 ? served.db : owned.db, days);
-      await new AuditRetention({ db: served.db, seals: sealsIn(served.db), nowMs: Date.now, retentionDays }).keep();
+      await new AuditRetention({ db: served.db, seals: sealsIn(served.db), nowMs: Date.now, retentionDays }).enforce();
       return (await found()).records.length;
     };
     expect(await left(1, 0)).toBe(2);

@@ -73,7 +73,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
 
   it('D6-18: a recreated topic is replayed from its start', async () => {
     const { bus, positions, replay } = await replayOf('anew', ['a', 'b', 'c']);
-    for (let partition = 0; partition < 12; partition += 1) await positions.keep('anew.dlq', partition, '1000');
+    for (let partition = 0; partition < 12; partition += 1) await positions.save('anew.dlq', partition, '1000');
     const plan = await replay.deadLetters('anew');
     expect(plan.count).toBe(3);
     await replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });

@@ -155,9 +155,9 @@ function applySuite(open: () => Promise<Database>): void {
     const { version, ids } = newFamily();
     const place = (offset: number) => ({ offset: BigInt(offset), timeMs: 1_000n });
     const log: ReferenceChange[] = [
-      { ...version('chains', 1), place: place(1) },
+      { ...version('chains', 1), position: place(1) },
       tombstone('chains', ids.chains, place(2)),
-      { ...version('chains', 2), place: place(3) },
+      { ...version('chains', 2), position: place(3) },
     ];
     for (const change of [...log, ...log]) await stand.reference.apply([change]);
     expect(await rowOf(stand, 'chains', ids.chains)).toMatchObject({ version: '2' });

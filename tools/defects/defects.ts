@@ -81,14 +81,14 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'revocation: the follower leaves ended sessions in the cache',
     file: 'src/access/revocation/access-watch.ts',
-    find: '      sessions.forget(ended);\n',
+    find: '      sessions.forget(revocations);\n',
     replacement: '',
     caughtBy: ['test/oauth/session-cache.test.ts'],
   },
   {
     name: 'revocation: a session that ends while it is read comes back',
     file: 'src/access/revocation/sessions.ts',
-    find: 'if (!ended.has(id)) live.set',
+    find: 'if (!endedIds.has(id)) live.set',
     replacement: 'live.set',
     caughtBy: ['test/oauth/session-cache.test.ts'],
   },

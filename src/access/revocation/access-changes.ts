@@ -82,9 +82,9 @@ export class AccessChanges {
 
   /**
    * Runs `work` in a transaction and calls the subscriber of this process after the commit. `work` passes each
-   * revocation to `ended`; it is run again after a deadlock.
+   * revocation to `recordRevocation`; it is run again after a deadlock.
    */
-  async commit<Result>(work: (ended: (change: AccessChange) => void) => Promise<Result>): Promise<Result> {
+  async commit<Result>(work: (recordRevocation: (change: AccessChange) => void) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
       const changes: AccessChange[] = [];
       try {
@@ -138,7 +138,7 @@ export class AccessChanges {
   }
 
   #commitOnce<Result>(
-    work: (ended: (change: AccessChange) => void) => Promise<Result>,
+    work: (recordRevocation: (change: AccessChange) => void) => Promise<Result>,
     changes: AccessChange[],
   ): Promise<Result> {
     return this.#deps.db.transaction(async () => {

@@ -78,8 +78,8 @@ export class AccessWatch {
         else this.#end(watcher, 'revoked');
       }
     }
-    const judged = await Promise.allSettled([...changed].map((watcher) => this.#judge(watcher)));
-    const failed = judged.find((result) => result.status === 'rejected');
+    const checks = await Promise.allSettled([...changed].map((watcher) => this.#recheck(watcher)));
+    const failed = checks.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
 
@@ -95,7 +95,7 @@ export class AccessWatch {
     return 'unknown';
   }
 
-  async #judge(watcher: Watcher): Promise<void> {
+  async #recheck(watcher: Watcher): Promise<void> {
     if (!(await this.#deps.admits(watcher.principal))) this.#end(watcher, 'revoked');
   }
 
@@ -175,11 +175,11 @@ interface EndFollowers {
 export function followEnds({ changes, denied, directory, sessions, watch }: EndFollowers): void {
   changes.follow({
     sinceMs: ENDED_SESSION_MS,
-    async apply(ended) {
-      for (const { kind, subject } of ended) if (kind === 'client') directory.forget(subject);
-      sessions.forget(ended);
-      await denied.apply(ended);
-      await watch.apply(ended);
+    async apply(revocations) {
+      for (const { kind, subject } of revocations) if (kind === 'client') directory.forget(subject);
+      sessions.forget(revocations);
+      await denied.apply(revocations);
+      await watch.apply(revocations);
     },
   });
 }

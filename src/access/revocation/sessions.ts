@@ -97,7 +97,7 @@ export class Sessions {
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
     const { db, changes, mirror } = this.#deps;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
-    const isOpen = await changes.commit(async (ended) => {
+    const isOpen = await changes.commit(async (recordRevocation) => {
       if (!(await this.#holdAccess(session, seen))) return false;
       const row = {
         id: sessionId,
@@ -115,15 +115,15 @@ export class Sessions {
       );
       if (!added) return false;
       const oldest = await this.#endOldest(session);
-      for (const id of oldest) ended({ kind: 'session', nodeId, subject: supervisorId, item: id });
+      for (const id of oldest) recordRevocation({ kind: 'session', nodeId, subject: supervisorId, item: id });
       return true;
     });
     if (isOpen) await mirror?.(session);
     return isOpen;
   }
 
-  /** Ends sessions within the transaction of `AccessChanges.commit`, and passes each revocation to `ended`. */
-  async end(nodeId: string, which: SessionsOf, ended: (change: AccessChange) => void): Promise<void> {
+  /** Ends sessions within the transaction of `AccessChanges.commit`, and passes each one to `recordRevocation`. */
+  async end(nodeId: string, which: SessionsOf, recordRevocation: (change: AccessChange) => void): Promise<void> {
     if ('sessionId' in which && !isUuid(which.sessionId)) return;
     const { column, id } = placeOf(which);
     const now = this.#now();
@@ -138,7 +138,7 @@ export class Sessions {
           .where(column, '=', id)
           .returning(['id', 'supervisor_id']),
       );
-    for (const row of rows) ended({ kind: 'session', nodeId, subject: row.supervisor_id, item: row.id });
+    for (const row of rows) recordRevocation({ kind: 'session', nodeId, subject: row.supervisor_id, item: row.id });
   }
 
   /** Drops ended sessions from the cache, and from the result of a read in progress, which may have begun before. */
@@ -199,8 +199,8 @@ export class Sessions {
   }
 
   async #readNow(ids: readonly string[]): Promise<(KnownSession | undefined)[]> {
-    const ended = new Set<string>();
-    this.#ended = ended;
+    const endedIds = new Set<string>();
+    this.#ended = endedIds;
     const generation = this.#deps.generation();
     const rows = await this.#deps.db.unscoped('sessions of all nodes').run((k) =>
       k
@@ -211,7 +211,7 @@ export class Sessions {
     );
     const live = new Map<string, KnownSession>();
     for (const { id, node_id: nodeId, supervisor_id: subject, expires_at } of rows) {
-      if (!ended.has(id)) live.set(id, { nodeId, subject, expiresAtMs: Date.parse(expires_at) });
+      if (!endedIds.has(id)) live.set(id, { nodeId, subject, expiresAtMs: Date.parse(expires_at) });
     }
     this.#followServer();
     // What a former server had says nothing about the present one.

@@ -55,16 +55,16 @@ export function refreshClaims(
   if (exp !== undefined && (!isFiniteNumber(exp) || exp * 1000 <= nowMs)) return undefined;
   const expiresAtMs = exp === undefined ? undefined : exp * 1000;
   const bound = claims.narrowed === true ? String(scope).split(' ') : undefined;
-  const who = { subject, nodeId, clientId: clientId.toLowerCase(), expiresAtMs, bound };
+  const holder = { subject, nodeId, clientId: clientId.toLowerCase(), expiresAtMs, bound };
   if (iat === undefined) {
-    const isClient = subject.toLowerCase() === who.clientId;
+    const isClient = subject.toLowerCase() === holder.clientId;
     const kinship = firstKinship(claims, token, { nodeId, isClient });
-    return kinship && { ...who, ...kinship, issuedAt: undefined };
+    return kinship && { ...holder, ...kinship, issuedAt: undefined };
   }
   if (!isFiniteNumber(iat) || nowMs - iat * 1000 > MAX_REFRESH_AGE_MS) return undefined;
   if (iat * 1000 - nowMs > MAX_SKEW_MS) return undefined;
   const kinship = kinshipOf(claims, nodeId);
-  return kinship && { ...who, ...kinship, issuedAt: iat };
+  return kinship && { ...holder, ...kinship, issuedAt: iat };
 }
 
 /**

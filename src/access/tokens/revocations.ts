@@ -109,7 +109,7 @@ export class Revocations {
 
   /** Revokes one access token. */
   async revokeToken(token: Revoked): Promise<void> {
-    await this.#deps.changes.commit((ended) => this.#deny(token, ended));
+    await this.#deps.changes.commit((recordRevocation) => this.#deny(token, recordRevocation));
   }
 
   /**
@@ -119,13 +119,13 @@ export class Revocations {
   async revokeFamily(claims: RefreshClaims, client: ClientRecord): Promise<void> {
     const { nodeId, sessionId, familyId, tokenId } = claims;
     const family = familyId ?? tokenId;
-    await this.#deps.changes.commit(async (ended) => {
-      if (sessionId !== undefined) await this.#deps.sessions.end(nodeId, { sessionId }, ended);
+    await this.#deps.changes.commit(async (recordRevocation) => {
+      if (sessionId !== undefined) await this.#deps.sessions.end(nodeId, { sessionId }, recordRevocation);
       // The session of a token without `iat` may not exist yet; denying its id prevents that it is ever created.
       const isSessionAlone = sessionId !== undefined && claims.issuedAt !== undefined;
       if (family !== undefined && !isSessionAlone) {
         const expiresAtMs = this.#endOfFamily(claims, client);
-        await this.#deny({ nodeId, clientId: client.clientId, tokenId: family, expiresAtMs }, ended);
+        await this.#deny({ nodeId, clientId: client.clientId, tokenId: family, expiresAtMs }, recordRevocation);
       }
     });
   }
@@ -140,7 +140,7 @@ export class Revocations {
     return Math.max(expiresAtMs, this.#deps.nowMs() + longestMs);
   }
 
-  async #deny(token: Revoked, ended: (change: AccessChange) => void): Promise<void> {
+  async #deny(token: Revoked, recordRevocation: (change: AccessChange) => void): Promise<void> {
     const { nodeId, clientId, expiresAtMs } = token;
     const tokenId = storedTokenId(token.tokenId);
     const row = { client_id: clientId, token_id: tokenId, node_id: nodeId, expires_at: storedEnd(expiresAtMs) };
@@ -151,7 +151,7 @@ export class Revocations {
         .onConflict((conflict) => conflict.columns(['client_id', 'token_id']).doNothing())
         .returning('token_id'),
     );
-    if (added) ended({ kind: 'token', nodeId, subject: clientId, item: tokenId });
+    if (added) recordRevocation({ kind: 'token', nodeId, subject: clientId, item: tokenId });
   }
 }
 

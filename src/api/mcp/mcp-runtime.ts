@@ -117,12 +117,12 @@ const NO_VALIDATOR: jsonSchemaValidator = {
 
 /** Returns the headers that the SDK reads. `Accept` is fixed, because the response is JSON whatever a client accepts. */
 function headersOf({ headers }: Exchange['req']): Record<string, string> {
-  const named = ['mcp-protocol-version', 'mcp-method', 'mcp-name'].flatMap((name) => {
+  const headerEntries = ['mcp-protocol-version', 'mcp-method', 'mcp-name'].flatMap((name) => {
     const value = headers[name];
     // An empty header says nothing, as a member that is null.
     return typeof value === 'string' && value !== '' ? [[name, value]] : [];
   });
-  return { ...ALWAYS, ...Object.fromEntries(named) };
+  return { ...ALWAYS, ...Object.fromEntries(headerEntries) };
 }
 
 const ALWAYS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };

@@ -110,8 +110,8 @@ async function admitToken(deps: McpServerDependencies, exchange: Exchange, token
 function withMetadata(error: unknown, url: string): unknown {
   if (!(error instanceof Refusal) || error.code !== 'unauthorized') return error;
   const { challenge = 'Bearer' } = error.details;
-  const named = `${challenge}${challenge === 'Bearer' ? '' : ','} resource_metadata="${url}"`;
-  return new Refusal('unauthorized', { ...error.details, challenge: named });
+  const extendedChallenge = `${challenge}${challenge === 'Bearer' ? '' : ','} resource_metadata="${url}"`;
+  return new Refusal('unauthorized', { ...error.details, challenge: extendedChallenge });
 }
 
 /** Serves MCP behind the gateway. */

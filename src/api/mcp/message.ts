@@ -66,8 +66,8 @@ export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | u
   const { issues } = SCHEMAS.get(message.method)?.['~standard'].validate(message) ?? {};
   if (!issues) return undefined;
   // The schemas of the SDK are made with zod too, though their type does not say so.
-  const named = issuesOf(new z.ZodError(issues as z.core.$ZodIssue[]), message);
-  const wrong = named.map(({ path, message: text }) => `${path}: ${text}`).join('; ');
+  const pathIssues = issuesOf(new z.ZodError(issues as z.core.$ZodIssue[]), message);
+  const wrong = pathIssues.map(({ path, message: text }) => `${path}: ${text}`).join('; ');
   const error = { code: ProtocolErrorCode.InvalidParams, message: `${message.method}: ${wrong}`.slice(0, MAX_MESSAGE) };
   return { jsonrpc: '2.0', id: message.id, error };
 }

@@ -53,8 +53,8 @@ export const headers: Record<string, oas31.HeaderObject> = {
   'X-MonthlyLimit-Reset': { description: 'Seconds until the next month.', schema: seconds },
 };
 
-function rateHeaders([limit, remaining, reset]: HeaderNames, place: number): [string, oas31.HeaderObject][] {
-  const window = place === 0 ? 'the rate with the fewest requests left' : `the ${RATE_WINDOWS[place - 1]?.count}`;
+function rateHeaders([limit, remaining, reset]: HeaderNames, index: number): [string, oas31.HeaderObject][] {
+  const window = index === 0 ? 'the rate with the fewest requests left' : `the ${RATE_WINDOWS[index - 1]?.count}`;
   return [
     [limit, { description: `The maximum number of requests of the client: ${window}.`, schema: count }],
     [remaining, { description: `Requests that remain: ${window}.`, schema: count }],

@@ -20,9 +20,13 @@ export const uri = () => z.string().meta({ format: 'uri' });
 
 /** Returns the JSON Schema of the input or the output of a zod schema. */
 export function schemaOf(schema: z.ZodType, io: 'input' | 'output', override?: ZodOpenApiOverride): JsonSchema {
-  const { schema: made } = createSchema(schema, { io, openapiVersion: '3.1.0', opts: override ? { override } : {} });
+  const { schema: jsonSchema } = createSchema(schema, {
+    io,
+    openapiVersion: '3.1.0',
+    opts: override ? { override } : {},
+  });
   // The package declares the type for OpenAPI 3.2.
-  return made as JsonSchema;
+  return jsonSchema as JsonSchema;
 }
 
 /** The largest uint64 as JSON writes it after rounding to a double, and exactly. */

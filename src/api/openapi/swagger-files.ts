@@ -55,7 +55,10 @@ function documentOf(document: Buffer, publicUrl: string | undefined, ids: Readon
     .replace(/(?<="servers": \[\s*\{\s*"url": )"\/"/, () => base)
     .replaceAll(/(?<="(?:token|refresh)Url": ")(?=\/)/g, () => path);
   return Buffer.from(
-    Object.entries(IDS).reduce((made, [name, id]) => made.replaceAll(id, String(Reflect.get(ids, name) ?? id)), text),
+    Object.entries(IDS).reduce(
+      (rewritten, [name, id]) => rewritten.replaceAll(id, String(Reflect.get(ids, name) ?? id)),
+      text,
+    ),
   );
 }
 

@@ -28,8 +28,8 @@ export async function ensureDemo(deps: DemoDependencies): Promise<Demo> {
   const { config, secrets, database } = deps;
   const { db, isEmbedded } = database;
   const savedDemo = readDemo(config.dataDir);
-  const isThere = savedDemo !== undefined && (await isSeeded(db, savedDemo));
-  if (isEmbedded && !isThere && (await hasDemo(db))) {
+  const isAlreadySeeded = savedDemo !== undefined && (await isSeeded(db, savedDemo));
+  if (isEmbedded && !isAlreadySeeded && (await hasDemo(db))) {
     throw notWhole(config.dataDir, `${PARTS.demo} ${savedDemo ? 'belongs to another installation' : 'is missing'}`);
   }
   const demo = {
@@ -38,7 +38,7 @@ export async function ensureDemo(deps: DemoDependencies): Promise<Demo> {
   };
   const baseUrl = config.publicUrl ?? baseUrlOf(config.host, config.port);
   writeDemo(config.dataDir, demo, { baseUrl, webhook: secrets.webhook });
-  if (!isThere) await seedDemo(deps, demo);
+  if (!isAlreadySeeded) await seedDemo(deps, demo);
   await insertConsoleClient(db, demo);
   return demo;
 }
@@ -125,10 +125,10 @@ async function insertGlobals(db: Db, demo: Demo): Promise<string> {
     name: 'EURC',
     decimals: 6,
   };
-  const door = db.unscoped('chains and networks are global');
-  await door.run((k) => k.insertInto('chains').values(chains));
-  await door.run((k) => k.insertInto('networks').values(networks));
-  await door.run((k) => k.insertInto('network_currencies').values(currency));
+  const unscoped = db.unscoped('chains and networks are global');
+  await unscoped.run((k) => k.insertInto('chains').values(chains));
+  await unscoped.run((k) => k.insertInto('networks').values(networks));
+  await unscoped.run((k) => k.insertInto('network_currencies').values(currency));
   return ethereum;
 }
 
@@ -140,14 +140,14 @@ async function insertAccess(
   passwordHash: string,
 ): Promise<void> {
   await db.unscoped('nodes are global').run((k) => k.insertInto('nodes').values({ id: nodeId, name }));
-  const door = db.forNode(nodeId);
+  const scoped = db.forNode(nodeId);
   const grants = ['password', 'client_credentials', 'refresh_token'];
   const row = { id: client.client_id, name: `${name} client`, grant_types: grants, scopes: [...PERMISSIONS] };
-  await door.run((k) => k.insertInto('clients').values(row));
+  await scoped.run((k) => k.insertInto('clients').values(row));
   const hash = hashClientSecret(pepper.current, client.client_secret);
-  await door.run((k) => k.insertInto('client_secrets').values({ hash, client_id: client.client_id }));
+  await scoped.run((k) => k.insertInto('client_secrets').values({ hash, client_id: client.client_id }));
   const person = { id: randomUUID(), username: supervisor.username, password_hash: passwordHash, role: 'admin' };
-  await door.run((k) => k.insertInto('supervisors').values(person));
+  await scoped.run((k) => k.insertInto('supervisors').values(person));
 }
 
 /** Inserts the client for signing in to the console, unless it is there; an earlier release has inserted none. */
@@ -169,19 +169,19 @@ async function insertConsoleClient(db: Db, { node_id: nodeId, console_client_id:
 }
 
 async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<void> {
-  const door = db.forNode(demo.node_id);
+  const scoped = db.forNode(demo.node_id);
   const accounts = demoAccounts(demo);
-  await door.run((k) => k.insertInto('accounts').values(accounts));
+  await scoped.run((k) => k.insertInto('accounts').values(accounts));
   const wallets = [
     wallet(demo.wallet_id, demo.account_id, chainId),
     wallet(demo.target_wallet_id, accounts[1]?.id ?? demo.account_id, chainId),
   ];
-  await door.run((k) => k.insertInto('wallets').values(wallets));
-  await door.run((k) =>
+  await scoped.run((k) => k.insertInto('wallets').values(wallets));
+  await scoped.run((k) =>
     k.insertInto('wallet_networks').values({ wallet_id: demo.wallet_id, network_id: demo.network_id }),
   );
   // The demo's token transaction sets its contract address.
-  await door.run((k) =>
+  await scoped.run((k) =>
     k.insertInto('assets').values({
       id: demo.asset_id,
       name: 'Acme Bond 2030',
@@ -192,7 +192,7 @@ async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<
       ...madeOn(0),
     }),
   );
-  await door.run((k) =>
+  await scoped.run((k) =>
     k.insertInto('users').values({
       id: demo.user_id,
       name: 'Ada',

@@ -169,8 +169,8 @@ export function contentHash(row: ChainedRow, digests: readonly string[]): string
     request_bytes: Number(row.request_bytes),
     response_bytes: Number(row.response_bytes),
   });
-  const place = { chain: row.chain_id, index: Number(row.chain_index), previous: row.previous_hash };
-  return recordHash(place, fixed, digests);
+  const position = { chain: row.chain_id, index: Number(row.chain_index), previous: row.previous_hash };
+  return recordHash(position, fixed, digests);
 }
 
 /** Ranges of indices, in which rising ones are looked up. */

@@ -46,7 +46,10 @@ export class AuditRedaction {
   }
 
   /** Redacts all records that match, and returns their number; `onBatch` is called with the number so far. */
-  async redact(stated: Pick<Redaction, 'by' | 'reason' | 'filter'>, onBatch: (total: number) => void): Promise<number> {
+  async redact(
+    request: Pick<Redaction, 'by' | 'reason' | 'filter'>,
+    onBatch: (total: number) => void,
+  ): Promise<number> {
     const redaction = randomUUID();
     let rows: ChainedRow[] = [];
     for (let total = 0; ; ) {
@@ -57,7 +60,7 @@ export class AuditRedaction {
         return {
           kind: 'redaction',
           redaction,
-          ...stated,
+          ...request,
           count: rows.length,
           records: await this.#blank(rows, redaction),
         };

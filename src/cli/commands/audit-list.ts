@@ -86,11 +86,11 @@ function time(flags: Flags, name: string): string | undefined {
 
 /** Yields the audit records page by page, so that only one page is in memory. */
 async function* recordsOf(db: Db, filter: AuditFilter, limit: number): AsyncGenerator<AuditRecordRow> {
-  const door = db.unscoped('operators read records of all nodes');
+  const unscoped = db.unscoped('operators read records of all nodes');
   let last: AuditRecordRow | undefined;
   for (let left = limit; left > 0; left -= PAGE_SIZE) {
     const after = last;
-    const rows = await door.run((k) =>
+    const rows = await unscoped.run((k) =>
       k
         .selectFrom('audit_records')
         .select(RECORD_COLUMNS)

@@ -30,11 +30,11 @@ export const auditRedact: CommandBody = {
     'portcullis audit redact --correlation-id 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d --reason "key in a body, INC-7"',
     'portcullis audit redact --path "/v1/wallets/*" --since 2026-11-21T10:00:00Z --reason "key in a URL" --yes',
   ],
-  async run({ flags, env, stack, complain, json, answer }) {
+  async run({ flags, env, stack, printError, json, answer }) {
     const names = Object.keys(FILTER_FLAGS);
-    const stated = Object.fromEntries(names.flatMap((name) => (flags[name] ? [[name, String(flags[name])]] : [])));
+    const filterFlags = Object.fromEntries(names.flatMap((name) => (flags[name] ? [[name, String(flags[name])]] : [])));
     const [filter, reason = ''] = [filterOf(flags), text(flags, 'reason')];
-    if (Object.keys(stated).length === 0) throw new UsageError(`give at least one of --${names.join(', --')}`);
+    if (Object.keys(filterFlags).length === 0) throw new UsageError(`give at least one of --${names.join(', --')}`);
     if (reason.trim() === '' || reason.length > MAX_REASON)
       throw new UsageError(`--reason must have 1 to ${MAX_REASON} characters`);
     const { config, env: variables } = readConfig(env);
@@ -48,7 +48,7 @@ export const auditRedact: CommandBody = {
     const { db, isEmbedded } = await openMigrated({ ...config, databaseUrl }, { advice }, stack);
     const keys = knownAuditKeys(config, variables);
     await checkOwner(db, keys.map(keyId));
-    const onError = (error: unknown) => complain(`could not copy the seal outside the database: ${String(error)}\n`);
+    const onError = (error: unknown) => printError(`could not copy the seal outside the database: ${String(error)}\n`);
     const redaction = new AuditRedaction(
       db,
       await openSeals(config, db, stack, { key: () => keys[0], onError }),
@@ -70,8 +70,8 @@ export const auditRedact: CommandBody = {
     }
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
-    if (!json) complain(`${counted(matching)} records match.\n`);
-    const redacted = await redaction.redact({ by: userInfo().username, reason, filter: stated }, (done) =>
+    if (!json) printError(`${counted(matching)} records match.\n`);
+    const redacted = await redaction.redact({ by: userInfo().username, reason, filter: filterFlags }, (done) =>
       progress.show({ done, total: matching, text: `${counted(done)} of ${counted(matching)}` }),
     );
     progress.end();

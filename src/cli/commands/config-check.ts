@@ -13,14 +13,14 @@ export const configCheck: CommandBody = {
     'not connect to any service and writes nothing.',
   ].join('\n'),
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
-  async run({ env, json, print, complain, answer }) {
+  async run({ env, json, print, printError, answer }) {
     const result = await check(env);
     if ('faults' in result) {
       if (json) print(`${JSON.stringify(result)}\n`);
-      else complain(result.faults.map((fault) => `${fault}\n`).join(''));
+      else printError(result.faults.map((fault) => `${fault}\n`).join(''));
       return EXIT_FAILED;
     }
-    if (!json) complain(result.warnings.map((warning) => `${warning}\n`).join(''));
+    if (!json) printError(result.warnings.map((warning) => `${warning}\n`).join(''));
     return answer(result, table(result.variables) + result.unmasked.map((line) => `${line}\n`).join(''));
   },
 };

@@ -21,7 +21,7 @@ export const referenceLoad: CommandBody = {
     'portcullis reference load platform.ndjson',
     'zcat platform.ndjson.gz | portcullis reference load - --json',
   ],
-  async run({ positionals: [file = '-'], env, json, stack, complain, answer }) {
+  async run({ positionals: [file = '-'], env, json, stack, printError, answer }) {
     const { parts, size } = openInput(file);
     const { reference, dropped } = await openFeatures({ env, stack }, REFERENCE_OPENING);
     const rejections: { line: number; reason: string }[] = [];
@@ -33,14 +33,14 @@ export const referenceLoad: CommandBody = {
         if (json && rejections.length < KEPT_REJECTIONS) rejections.push({ line, reason });
         if (json) return;
         progress.end();
-        complain(`line ${line}: ${printable(reason)}\n`);
+        printError(`line ${line}: ${printable(reason)}\n`);
       },
       onProgress: ({ bytes, lines }) => progress.show({ done: bytes, total: size, text: `${counted(lines)} lines` }),
     });
     progress.end();
     const { lines, applied, rejected } = counts;
     const waiting = await reference.waiting();
-    if (!json) complain(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
+    if (!json) printError(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
     const exit = answer({ lines, applied, waiting, rejected, rejections, dropped }, summary(counts, waiting));
     return rejected + dropped.length > 0 ? EXIT_FAILED : exit;
   },

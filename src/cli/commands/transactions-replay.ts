@@ -71,7 +71,7 @@ export const transactionsReplay: CommandBody = {
     'portcullis transactions replay --dlq --topic reference.accounts,reference.assets',
     'portcullis transactions replay --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z',
   ],
-  async run({ flags, env, json, stack, complain, answer }) {
+  async run({ flags, env, json, stack, printError, answer }) {
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
     const topics = list(flags, 'topic', choice) ?? choice;
@@ -90,7 +90,7 @@ export const transactionsReplay: CommandBody = {
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
     const counts = await runAll(replay, plans, { signal, again });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, deadAgain));
-    if (!json) complain(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
+    if (!json) printError(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
     const replayed = counts.reduce((sum, count) => sum + count, 0);
     return answer({ replayed, topics: results, dropped }, summary(results));
   },

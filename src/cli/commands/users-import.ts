@@ -87,7 +87,7 @@ export const usersImport: CommandBody = {
     'portcullis users import users.csv --node ID --failed-to failed.csv',
     'portcullis users import --node ID --resume MIGRATION_ID',
   ],
-  async run({ flags, positionals: [file], env, json, stack, complain, answer }) {
+  async run({ flags, positionals: [file], env, json, stack, printError, answer }) {
     const nodeId = uuid('--node', text(flags, 'node'));
     const resumed = text(flags, 'resume');
     const resumedId = resumed === undefined ? undefined : uuid('--resume', resumed);
@@ -119,7 +119,7 @@ export const usersImport: CommandBody = {
     const shortened = await migrationPages.failures(nodeId, id, SHOWN_FAILURES, true);
     const warnings = shortened.map((row) => ({ index: row.index, warning: warningOf(row) ?? '' }));
     if (!json)
-      complain(
+      printError(
         faultsOf(migration, failures) + warnings.map(({ index, warning }) => `${rowText(index, warning)}\n`).join(''),
       );
     const copied = failedTo === undefined ? '' : await copyRows(migration, rows, file ?? '', failedTo, input?.stamp);

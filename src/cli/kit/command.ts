@@ -18,7 +18,7 @@ export interface CommandInput {
   /** Writes to the standard output. */
   print(text: string): void;
   /** Writes an error in the input to the standard error; with `--json` errors are members of the document instead. */
-  complain(text: string): void;
+  printError(text: string): void;
   /** Prints the whole output, as the document with `--json` and as the text without it, and returns the exit code 0. */
   answer(document: object, text: string): number;
 }

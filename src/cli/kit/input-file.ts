@@ -34,7 +34,7 @@ export function openInput(file: string): InputFile {
     if (stats.isDirectory()) throw new CommandError(`${file} is a folder: give a file`);
     const stream = createReadStream(file, { fd, highWaterMark: CHUNK_BYTES });
     return {
-      parts: (signal) => named(file, partsOf(stream, signal)),
+      parts: (signal) => withFileInErrors(file, partsOf(stream, signal)),
       size: stats.isFile() ? stats.size : undefined,
       stamp: `${stats.size} ${stats.mtimeMs}`,
     };
@@ -44,7 +44,7 @@ export function openInput(file: string): InputFile {
   }
 }
 
-async function* named(file: string, parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* withFileInErrors(file: string, parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* parts;
   } catch (error) {

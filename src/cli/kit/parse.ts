@@ -114,9 +114,9 @@ export function parse(command: Command, args: readonly string[]): Parsed | strin
  */
 export function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
   const usage = `usage: ${synopsis(command)}`;
-  const named = command.positionals ?? [];
-  const least = named.filter((name) => !name.startsWith('[')).length;
-  if (positionals.length < least || positionals.length > named.length) return usage;
+  const positionalNames = command.positionals ?? [];
+  const least = positionalNames.filter((name) => !name.startsWith('[')).length;
+  if (positionals.length < least || positionals.length > positionalNames.length) return usage;
   const absent = Object.entries(command.flags ?? {}).filter(
     ([name, { required, unless = '' }]) => required && flags[name] === undefined && flags[unless] !== true,
   );

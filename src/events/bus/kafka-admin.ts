@@ -86,10 +86,10 @@ export class KafkaAdmin {
   lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
     return this.#withAdmin(async (admin) => {
       const lags = Array.from(groups, async ([groupId, topics]) => {
-        const named = topics.map((topic) => this.#connection.topicPrefix + topic);
+        const prefixedTopics = topics.map((topic) => this.#connection.topicPrefix + topic);
         const committed = await admin.fetchOffsets({
           groupId: this.#connection.topicPrefix + groupId,
-          topics: named,
+          topics: prefixedTopics,
         });
         return Promise.all(
           committed.map(async ({ topic, partitions }) => {
@@ -116,8 +116,8 @@ export class KafkaAdmin {
   rewind(sinceMs: number): Promise<GroupLag[]> {
     return this.#withAdmin(async (admin) => {
       const { topicPrefix } = this.#connection;
-      const named = (await admin.listGroups()).groups.map(({ groupId }) => groupId);
-      const ids = named.filter((id) => id.startsWith(`${topicPrefix}${GROUP_PREFIX}`));
+      const groupIds = (await admin.listGroups()).groups.map(({ groupId }) => groupId);
+      const ids = groupIds.filter((id) => id.startsWith(`${topicPrefix}${GROUP_PREFIX}`));
       const busy = (await admin.describeGroups(ids)).groups.filter(({ members }) => members.length > 0);
       if (busy.length > 0) {
         throw new BusUnavailableError(`consumers are running in ${busy.map(({ groupId }) => groupId).join(', ')}`);

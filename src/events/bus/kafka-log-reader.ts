@@ -147,10 +147,10 @@ class Reading {
       pause();
       return;
     }
-    const wanted = batch.messages.filter(({ offset }) => BigInt(offset) >= left.next && BigInt(offset) < left.end);
+    const inRange = batch.messages.filter(({ offset }) => BigInt(offset) >= left.next && BigInt(offset) < left.end);
     try {
-      for (let start = 0; start < wanted.length && !signal.aborted; start += MAX_BATCH_MESSAGES) {
-        const part = wanted.slice(start, start + MAX_BATCH_MESSAGES);
+      for (let start = 0; start < inRange.length && !signal.aborted; start += MAX_BATCH_MESSAGES) {
+        const part = inRange.slice(start, start + MAX_BATCH_MESSAGES);
         await handle(part.map((message) => incomingMessage(topic, batch.partition, message)));
         left.next = BigInt(part.at(-1)?.offset ?? left.next) + 1n;
         this.#stall?.refresh();

@@ -38,7 +38,7 @@ export class ReplayPositions {
   }
 
   /** Stores that all messages of the partition up to `offset` have been replayed. */
-  async keep(topic: string, partition: number, offset: string): Promise<void> {
+  async save(topic: string, partition: number, offset: string): Promise<void> {
     await this.#raw(
       (text) => text`
         insert into bus_offsets (group_id, topic, position)
@@ -130,7 +130,7 @@ export class Replay {
         );
       }
       const last = batch.at(-1);
-      if (last && source !== topic) await positions.keep(source, last.partition, last.offset);
+      if (last && source !== topic) await positions.save(source, last.partition, last.offset);
       onReplayed(batch.length);
     };
     if (spans.length > 0) await reader.read({ topic: source, spans, handle, signal });

@@ -39,7 +39,7 @@ export class EventQueue<Payload> {
 
   /** Returns the next event as soon as there is one. Rejects once if the queue has ended with an error. */
   next(): Promise<IteratorResult<LoggedEvent<Payload>, undefined>> {
-    const event = this.#take();
+    const event = this.#shiftEvent();
     if (event !== undefined) return Promise.resolve({ done: false, value: event });
     if (this.#error !== undefined) {
       const error = this.#error;
@@ -123,7 +123,7 @@ export class EventQueue<Payload> {
     return reader !== undefined;
   }
 
-  #take(): LoggedEvent<Payload> | undefined {
+  #shiftEvent(): LoggedEvent<Payload> | undefined {
     const replayed = this.#replayed.shift();
     if (replayed !== undefined) {
       if (this.#replayed.length === 0) {

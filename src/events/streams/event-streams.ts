@@ -47,7 +47,7 @@ export class EventStream<Payload = LoggedEvent['transaction']>
   readonly #deps: Dependencies<Payload>;
   readonly #queue = new EventQueue<Payload>();
   /** The memory that the replayed page takes; undefined if no request waits for the stream. */
-  readonly #held = heldMemory()?.apart();
+  readonly #held = heldMemory()?.openSeparately();
   readonly #ended = new AbortController();
   readonly #start = Promise.withResolvers<bigint>();
   readonly #onAbort = () => this.end();
@@ -227,7 +227,7 @@ export class EventStreams<Payload = LoggedEvent['transaction']> {
       log: this.#log,
       tailers: this.#tailers,
       clock: this.#clock,
-      onEnd: (ended) => this.#streams.delete(ended),
+      onEnd: (endedStream) => this.#streams.delete(endedStream),
     });
     if (!stream.isEnded) this.#streams.add(stream);
     if (this.#isStopped) stream.end(new StreamStoppedError());

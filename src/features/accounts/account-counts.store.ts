@@ -24,7 +24,7 @@ export function accountCounts(db: Db, counted: Counted) {
      * Returns a position a few rows before the row number `offset`: its sort key `at` and `id`, the number of rows
      * `before` it, and the `total` of the tenant's accounts. Undefined when the tenant has never had an account.
      */
-    async place(nodeId: string, offset: bigint) {
+    async positionNear(nodeId: string, offset: bigint) {
       const [row] = await positionQuery.run(nodeId, { offset: Number(offset) });
       return row && { total: Number(row.total), at: row.at, id: row.id, before: Number(row.before) };
     },

@@ -75,9 +75,9 @@ export class Accounts {
       );
       return { data: rows.map(accountView), total };
     }
-    const place = await counts.place(nodeId, offset);
-    if (!place || offset >= BigInt(place.total)) return { data: [], total: place?.total ?? 0 };
-    const { at, id, before, total } = place;
+    const position = await counts.positionNear(nodeId, offset);
+    if (!position || offset >= BigInt(position.total)) return { data: [], total: position?.total ?? 0 };
+    const { at, id, before, total } = position;
     const rows = await from.run(nodeId, { at, id, limit, offset: offset - BigInt(before) });
     return { data: rows.map(accountView), total };
   }
@@ -121,8 +121,8 @@ export interface AccountFilter {
 
 const AccountList = keysetList({
   rows: (k) => k.selectFrom('accounts').select(columns),
-  valuesOf: ({ search, includeDeleted = false, ...same }: AccountFilter) => ({
-    ...same,
+  valuesOf: ({ search, includeDeleted = false, ...otherFilters }: AccountFilter) => ({
+    ...otherFilters,
     pattern: search === undefined ? undefined : containing(search),
     includeDeleted,
   }),

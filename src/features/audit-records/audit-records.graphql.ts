@@ -119,8 +119,8 @@ function auditFilterOf(
   filterArgument: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined,
   { schema }: GraphQLResolveInfo,
 ): AuditFilter {
-  const { since, until, hideReadsOf, ...same } = withoutNulls(filterArgument);
+  const { since, until, hideReadsOf, ...otherFilters } = withoutNulls(filterArgument);
   const mutations = Object.keys(schema.getMutationType()?.getFields() ?? {});
   const hiddenReads = hideReadsOf === undefined ? undefined : { subject: hideReadsOf, mutations };
-  return { ...same, hiddenReads, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };
+  return { ...otherFilters, hiddenReads, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };
 }

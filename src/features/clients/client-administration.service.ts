@@ -129,10 +129,10 @@ export class ClientAdministration {
    * it; enabling restores only the credentials.
    */
   setStatus(nodeId: string, by: Administrator, id: string, status: ClientRow['status']): Promise<ClientRow> {
-    return this.#change(nodeId, id, async (before, ended) => {
+    return this.#change(nodeId, id, async (before, recordRevocation) => {
       await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
-      await this.#deps.sessions.end(nodeId, { clientId: before.id }, ended);
+      await this.#deps.sessions.end(nodeId, { clientId: before.id }, recordRevocation);
       return this.#update(before, {
         status,
         tokens_from: tokensFrom(before.tokens_from, await this.#deps.clock.read()),
@@ -145,12 +145,13 @@ export class ClientAdministration {
    * last. Returns the number of clients.
    */
   revokeAll(): Promise<number> {
-    return this.#deps.changes.commit(async (ended) => {
+    return this.#deps.changes.commit(async (recordRevocation) => {
       const tokens_from = tokensFrom(null, await this.#deps.clock.read());
       const clients = await this.#deps.db
         .unscoped('the whole database was restored')
         .run((k) => k.updateTable('clients').set({ tokens_from }).returning(['id', 'node_id']));
-      for (const { id, node_id: nodeId } of clients) ended({ kind: 'client', nodeId, subject: id, item: null });
+      for (const { id, node_id: nodeId } of clients)
+        recordRevocation({ kind: 'client', nodeId, subject: id, item: null });
       return clients.length;
     });
   }
@@ -159,17 +160,17 @@ export class ClientAdministration {
   async #change<Result>(
     nodeId: string,
     id: string,
-    work: (before: ClientRow, ended: (change: AccessChange) => void) => Promise<Result>,
+    work: (before: ClientRow, recordRevocation: (change: AccessChange) => void) => Promise<Result>,
   ): Promise<Result> {
     if (!isUuid(id)) throw notFound();
     const { db, changes } = this.#deps;
-    return changes.commit(async (ended) => {
+    return changes.commit(async (recordRevocation) => {
       const [before] = await db
         .forNode(nodeId)
         .run((k) => k.selectFrom('clients').selectAll().where('id', '=', id.toLowerCase()).forUpdate());
       if (!before) throw notFound();
-      ended({ kind: 'client', nodeId, subject: before.id, item: null });
-      return work(before, ended);
+      recordRevocation({ kind: 'client', nodeId, subject: before.id, item: null });
+      return work(before, recordRevocation);
     });
   }
 
@@ -229,9 +230,9 @@ export class ClientAdministration {
  * @throws Refusal `invalid_input` for a console client with limits, which no sign-in would check.
  */
 function columnsOf(input: ClientInput) {
-  const { token_expiry, rate_limit, cert_fingerprint, monthly_limit, ...same } = input;
+  const { token_expiry, rate_limit, cert_fingerprint, monthly_limit, ...otherColumns } = input;
   const columns = {
-    ...same,
+    ...otherColumns,
     grant_types: input.is_console ? ['password', 'refresh_token'] : input.grant_types,
     refresh_reuse_detection: input.refresh_reuse_detection || input.is_console,
     token_expiry_enabled: token_expiry.enabled,

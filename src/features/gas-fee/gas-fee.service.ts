@@ -79,7 +79,7 @@ export class GasFees {
   #ask(networkId: string): Promise<GasFee> {
     const asking =
       this.#asking.get(networkId) ??
-      this.#asked(networkId).then((fee) => {
+      this.#fetchFee(networkId).then((fee) => {
         this.#known.set(networkId, { fee, atMs: this.#deps.nowMs() });
         this.#asking.delete(networkId);
         return fee;
@@ -88,7 +88,7 @@ export class GasFees {
     return asking;
   }
 
-  async #asked(networkId: string): Promise<GasFee> {
+  async #fetchFee(networkId: string): Promise<GasFee> {
     const { sources, nowMs, log } = this.#deps;
     try {
       const prices = await sources.get(networkId)?.gasPrices();

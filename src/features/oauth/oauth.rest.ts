@@ -108,9 +108,9 @@ export async function withClient<Result extends object>(
   function begin(): { namedId: string | undefined; isOwn: boolean; result: Promise<Result> } {
     const bytes = bytesOf(req);
     req.body = undefined;
-    const { namedId, isOwn, ...named } = clientRequestOf(req.headers, bytes);
-    exchange.held?.charge(heapWeight(named.parameters) - BODY_WEIGHT * bytes.length);
-    return { namedId, isOwn, result: work({ ...named, realIp: exchange.realIp, request: exchange }) };
+    const { namedId, isOwn, ...clientRequest } = clientRequestOf(req.headers, bytes);
+    exchange.held?.charge(heapWeight(clientRequest.parameters) - BODY_WEIGHT * bytes.length);
+    return { namedId, isOwn, result: work({ ...clientRequest, realIp: exchange.realIp, request: exchange }) };
   }
 }
 

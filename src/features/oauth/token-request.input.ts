@@ -193,8 +193,8 @@ export interface ClientRequest {
 export function clientRequestOf(headers: Headers, bytes: Buffer): ClientRequest {
   const parameters = parametersOf(headers, bytes);
   const basic = basicClient(headers.authorization);
-  const named = basic === undefined && isObject(parameters) ? parameters.client_id : basic?.clientId;
-  const namedId = typeof named === 'string' ? named : undefined;
+  const clientId = basic === undefined && isObject(parameters) ? parameters.client_id : basic?.clientId;
+  const namedId = typeof clientId === 'string' ? clientId : undefined;
   return { parameters, basic, namedId, isOwn: grantTypeOf(parameters) !== 'password' };
 }
 

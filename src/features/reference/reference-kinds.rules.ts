@@ -98,7 +98,7 @@ export interface ReferenceChange {
   version: bigint | undefined;
   row: ReferenceRow | undefined;
   /** The position of a change that came by a topic; it tells a repeated tombstone from a new one. */
-  place?: LogPosition | undefined;
+  position?: LogPosition | undefined;
   /** Whether the change is a replayed dead letter, so that later changes may have been applied before it. */
   isLate?: boolean;
 }

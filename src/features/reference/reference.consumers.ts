@@ -56,5 +56,5 @@ function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): 
   const parse = () => (value === null ? null : (parseJson(decodeUtf8(value)) ?? undefined));
   const row = parsedOr(parse, ({ message }) => new UnfitReferenceError(message));
   const change = parseReferenceChange(kind, key, row);
-  return { ...change, place: { offset: BigInt(offset), timeMs: BigInt(timestampMs) } };
+  return { ...change, position: { offset: BigInt(offset), timeMs: BigInt(timestampMs) } };
 }

@@ -3,7 +3,7 @@ import type { LogPosition, ReferenceChange, ReferenceRow } from './reference-kin
 /** A tombstone of an id: versions up to `version` stay deleted. The version is -1 when nothing was known of the id. */
 export interface Tombstone {
   version: bigint;
-  place: LogPosition | undefined;
+  position: LogPosition | undefined;
 }
 
 /** The state of one id of reference data before a change. */
@@ -30,17 +30,17 @@ interface Outcome {
  */
 export function outcomeOf(
   known: KnownState,
-  changes: readonly Pick<ReferenceChange, 'version' | 'row' | 'place' | 'isLate'>[],
+  changes: readonly Pick<ReferenceChange, 'version' | 'row' | 'position' | 'isLate'>[],
 ): Outcome {
   const outcome: Outcome = { row: undefined, tombstone: undefined, isDeleted: false };
   let { version = -1n, tombstone } = known;
   for (const [index, change] of changes.entries()) {
     const floor = tombstone && tombstone.version > version ? tombstone.version : version;
     if (change.version === undefined || change.row === undefined) {
-      if (isRepeated(tombstone, change.place)) continue;
-      tombstone = { version: floor, place: change.place };
+      if (isRepeated(tombstone, change.position)) continue;
+      tombstone = { version: floor, position: change.position };
       Object.assign(outcome, { tombstone, isDeleted: true });
-    } else if (change.version > floor && !(change.isLate && stoodBefore(change.place, tombstone?.place))) {
+    } else if (change.version > floor && !(change.isLate && precedes(change.position, tombstone?.position))) {
       version = change.version;
       Object.assign(outcome, { row: { version, row: change.row, index }, isDeleted: false });
     }
@@ -52,15 +52,17 @@ export function outcomeOf(
  * Checks whether a tombstone was applied before. Both its offset and its time must say so: offsets restart when a topic
  * is recreated, and the clocks of producers differ.
  */
-function isRepeated(tombstone: Tombstone | undefined, place: LogPosition | undefined): boolean {
-  const last = tombstone?.place;
-  return last !== undefined && place !== undefined && place.offset <= last.offset && place.timeMs <= last.timeMs;
+function isRepeated(tombstone: Tombstone | undefined, position: LogPosition | undefined): boolean {
+  const last = tombstone?.position;
+  return (
+    last !== undefined && position !== undefined && position.offset <= last.offset && position.timeMs <= last.timeMs
+  );
 }
 
 /**
  * Checks whether a late row was published before the tombstone. Its version cannot decide that, because the tombstone
  * did not know of a row that could not be applied.
  */
-function stoodBefore(place: LogPosition | undefined, tombstone: LogPosition | undefined): boolean {
-  return place !== undefined && tombstone !== undefined && place.offset < tombstone.offset;
+function precedes(position: LogPosition | undefined, tombstone: LogPosition | undefined): boolean {
+  return position !== undefined && tombstone !== undefined && position.offset < tombstone.offset;
 }

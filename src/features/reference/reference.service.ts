@@ -145,26 +145,26 @@ class ReferenceApplication {
     const impossible = [...orphans.values()].filter(({ waitsFor }) => waitsFor === undefined);
     if (parked.length > 0 && !this.#isExclusive) throw new NeedsExclusiveLockError();
     for (const orphan of impossible) this.#refuse(kind, orphan, orphan.reason ?? '');
-    const written = rows.filter(({ id }) => !orphans.has(id));
+    const writableRows = rows.filter(({ id }) => !orphans.has(id));
     // Removes the parked lower versions of the same ids.
-    const known = [...written, ...parked].filter(({ id }) => states.has(id)).map(({ id }) => id);
+    const known = [...writableRows, ...parked].filter(({ id }) => states.has(id)).map(({ id }) => id);
     if (known.length > 0) await this.#store.unpark(kind, known);
     // A released row that cannot be applied stays parked with the reason, for an operator to see.
     await this.#store.park(kind, [...parked, ...impossible.filter(({ index }) => index === undefined)]);
     if (kind === 'assets') {
       await this.#store.lockTransactions();
-      this.assetIds.push(...written.map(({ id }) => id));
+      this.assetIds.push(...writableRows.map(({ id }) => id));
     }
-    await this.#store.upsert(kind, written);
-    this.#applied.applied += written.length;
+    await this.#store.upsert(kind, writableRows);
+    this.#applied.applied += writableRows.length;
     this.#applied.parked += parked.length;
-    await this.#release(kind, written);
+    await this.#release(kind, writableRows);
   }
 
   /** Queues the parked rows that waited for these parents, ahead of the changes now given for the same ids. */
-  async #release(kind: ReferenceKind, written: readonly IndexedRow[]): Promise<void> {
-    if (!isParent(kind) || written.length === 0) return;
-    const ids = written.map(({ id }) => id);
+  async #release(kind: ReferenceKind, parentRows: readonly IndexedRow[]): Promise<void> {
+    if (!isParent(kind) || parentRows.length === 0) return;
+    const ids = parentRows.map(({ id }) => id);
     for (const change of await this.#store.takeWaiting(kind, ids)) {
       const queue = this.#queues.get(change.kind) ?? [];
       this.#queues.set(change.kind, [{ ...change, index: undefined }, ...queue]);
@@ -176,12 +176,12 @@ class ReferenceApplication {
     const orphans = new Map<string, Orphan>();
     for (const parent of TABLES[kind].parents) {
       const left = rows.filter(({ id }) => !orphans.has(id));
-      const wanted = [...new Set(left.map(({ row }) => parentOf(parent, row)))];
-      if (wanted.length === 0) break;
-      const parentNodeIds = await this.#store.existing(parent.kind, wanted);
+      const parentIds = [...new Set(left.map(({ row }) => parentOf(parent, row)))];
+      if (parentIds.length === 0) break;
+      const parentNodeIds = await this.#store.existing(parent.kind, parentIds);
       for (const row of left) {
-        const lack = lackOf(parent, row, parentNodeIds);
-        if (lack) orphans.set(row.id, { ...row, ...lack });
+        const missingParent = lackOf(parent, row, parentNodeIds);
+        if (missingParent) orphans.set(row.id, { ...row, ...missingParent });
       }
     }
     return orphans;

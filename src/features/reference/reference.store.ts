@@ -157,12 +157,12 @@ export class ReferenceStore {
 
   async bury(kind: ReferenceKind, tombstones: ReadonlyMap<string, Tombstone>): Promise<void> {
     if (tombstones.size === 0) return;
-    const rows = [...tombstones].map(([id, { version, place }]) => ({
+    const rows = [...tombstones].map(([id, { version, position }]) => ({
       kind,
       id,
       version: version.toString(),
-      log_offset: place?.offset.toString() ?? null,
-      log_time_ms: place?.timeMs.toString() ?? null,
+      log_offset: position?.offset.toString() ?? null,
+      log_time_ms: position?.timeMs.toString() ?? null,
     }));
     await this.#database.run((k) =>
       k
@@ -240,10 +240,10 @@ export function parentOf({ column }: ParentColumn, row: ReferenceRow): string {
 
 function stateOf(row: StateRow): StoredState {
   const { node_id: nodeId, version, dead_version: dead, log_offset: offset, log_time_ms: timeMs } = row;
-  const place = offset === null || timeMs === null ? undefined : { offset: BigInt(offset), timeMs: BigInt(timeMs) };
+  const position = offset === null || timeMs === null ? undefined : { offset: BigInt(offset), timeMs: BigInt(timeMs) };
   return {
     nodeId,
     version: version === null ? undefined : BigInt(version),
-    tombstone: dead === null ? undefined : { version: BigInt(dead), place },
+    tombstone: dead === null ? undefined : { version: BigInt(dead), position },
   };
 }

@@ -170,14 +170,14 @@ export class SupervisorAdministration {
   /** Runs a change while the supervisor's row is locked, and revokes its sessions. */
   async #change({ nodeId, by, id, change, set }: Change): Promise<SupervisorRow> {
     const { changes, sessions } = this.#deps;
-    return changes.commit(async (ended) => {
+    return changes.commit(async (recordRevocation) => {
       const locked = await this.#lock(nodeId, id);
       const before = locked.find((row) => row.id === id.toLowerCase());
       if (!before) throw notFound();
       await this.#refuse(nodeId, by, change, [before.role, set.role ?? before.role]);
       const refusal = lastAdminRefusal({ ...before, ...set }, locked);
       if (refusal) throw refusal;
-      await sessions.end(nodeId, { supervisorId: before.id }, ended);
+      await sessions.end(nodeId, { supervisorId: before.id }, recordRevocation);
       return change === 'revoke_sessions' ? before : this.#update(nodeId, before.id, set);
     });
   }

@@ -268,11 +268,11 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
   const after = callerOf(context).lastEventId ?? args.after ?? undefined;
   if (after !== undefined && !CURSOR.test(after))
     throw badInputError([{ path: ['after'], message: 'is not a cursor' }]);
-  const wanted = withoutNulls(args.filter);
+  const filter = withoutNulls(args.filter);
   const events = context.services.streams.subscribe({
     nodeId: context.principal.nodeId,
     after: after === undefined ? undefined : BigInt(after),
-    matches: (event) => passes(wanted, event.transaction),
+    matches: (event) => passes(filter, event.transaction),
   });
   // Waits until the stream has begun, so that the client misses no event from its first response on. If it could not
   // begin, `next` rejects with the reason.

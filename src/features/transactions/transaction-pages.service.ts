@@ -61,9 +61,9 @@ interface PositionedTransaction {
 
 const TransactionList = keysetList({
   rows: (k) => k.selectFrom('transactions').selectAll(),
-  valuesOf: ({ updatedSince, updatedUntil, ...same }: TransactionFilter & { isSorted?: boolean }) => ({
-    ...same,
-    isDone: same.status === STATUS.Done,
+  valuesOf: ({ updatedSince, updatedUntil, ...otherFilters }: TransactionFilter & { isSorted?: boolean }) => ({
+    ...otherFilters,
+    isDone: otherFilters.status === STATUS.Done,
     since: updatedSince && columnsOfInstant(updatedSince),
     until: updatedUntil && columnsOfInstant(updatedUntil),
   }),

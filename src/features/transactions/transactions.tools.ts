@@ -100,8 +100,8 @@ export const transactionTools = [
       ...pageArguments,
     }),
     output: pageOutput(transaction),
-    run({ collection: of, status: named, type, updated_since, ...page }, call) {
-      const filter = { collection: of, status: named && STATUS[named], type, updatedSince: updated_since };
+    run({ collection: of, status: statusName, type, updated_since, ...page }, call) {
+      const filter = { collection: of, status: statusName && STATUS[statusName], type, updatedSince: updated_since };
       return listPage(page, call, {
         tool: 'list_transactions',
         list: ({ transactionPages }) => transactionPages.exact,

@@ -112,11 +112,11 @@ async function* chunksOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
 export async function* rowRanges(
   source: AsyncIterable<Buffer>,
   { total }: MigrationTableRow,
-  wanted: ReadonlySet<number>,
+  rowIndexes: ReadonlySet<number>,
 ): AsyncGenerator<ByteRange> {
   const ranges: ByteRange[] = [];
   const reading = new FileReading((range, index) => {
-    if (index === 0 || wanted.has(index)) ranges.push(range);
+    if (index === 0 || rowIndexes.has(index)) ranges.push(range);
   });
   for await (const part of source) {
     reading.push(part);

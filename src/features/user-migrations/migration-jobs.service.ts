@@ -102,13 +102,13 @@ export class MigrationJobs extends WorkLoop {
    * Afterwards it releases the job, unless it is the wanted one and `signal` has not aborted.
    * @throws what the database throws while it is down.
    */
-  async iterate(signal: AbortSignal, wanted?: WantedJob): Promise<IterationOutcome> {
+  async iterate(signal: AbortSignal, wantedJob?: WantedJob): Promise<IterationOutcome> {
     const { nowMs } = this.#deps;
-    const job = await this.#store.claim(this.lease(), nowMs(), wanted);
+    const job = await this.#store.claim(this.lease(), nowMs(), wantedJob);
     if (!job) return 'none';
     try {
       const end = await this.#work(job, signal);
-      const isKept = wanted !== undefined && !signal.aborted;
+      const isKept = wantedJob !== undefined && !signal.aborted;
       if (end === 'more' && !isKept) await this.#store.release(job, this.#owner, nowMs());
       return end;
     } catch (error) {

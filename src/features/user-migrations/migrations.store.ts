@@ -199,7 +199,7 @@ export class MigrationStore {
   /**
    * Takes a lease on the free job that has waited longest, or on the wanted one; returns undefined when there is none.
    */
-  async claim({ owner, untilMs }: Lease, nowMs: number, wanted?: WantedJob): Promise<MigrationJobRow | undefined> {
+  async claim({ owner, untilMs }: Lease, nowMs: number, wantedJob?: WantedJob): Promise<MigrationJobRow | undefined> {
     const [job] = await this.#db.unscoped('one job queue for all nodes').run((k) =>
       k
         .updateTable('migration_jobs')
@@ -208,12 +208,12 @@ export class MigrationStore {
           eb
             .selectFrom('migration_jobs as free')
             .select('free.migration_id')
-            .$if(wanted?.isForced !== true, (query) =>
+            .$if(wantedJob?.isForced !== true, (query) =>
               query.where((free) =>
                 free.or([free('free.lease_until', '<=', iso(nowMs)), free('free.lease_owner', '=', owner)]),
               ),
             )
-            .$if(wanted !== undefined, (query) => query.where('free.migration_id', '=', wanted?.id ?? ''))
+            .$if(wantedJob !== undefined, (query) => query.where('free.migration_id', '=', wantedJob?.id ?? ''))
             .orderBy('free.lease_until')
             .limit(1)
             .forUpdate()

@@ -142,7 +142,7 @@ export class ProgressFeeds {
     const first = await this.#deps.progress(nodeId, id);
     if (!first) return undefined;
     const feed = this.#feeds.get(id) ?? { nodeId, id, streams: new Set(), cancelPoll: () => {}, isFailing: false };
-    const stream = new ProgressStream(first, (ended) => this.#leave(feed, ended));
+    const stream = new ProgressStream(first, (endedStream) => this.#leave(feed, endedStream));
     if (stream.isEnded) return stream;
     feed.streams.add(stream);
     if (!this.#feeds.has(id)) {

@@ -37,7 +37,7 @@ export function outcomeRowOf({ input, outcome, user, notedUsers }: AppliedRow, i
 
 /** Counts the outcomes of rows, as a migration shows them. */
 export function countsOf(outcomes: readonly RowOutcomeRow[]) {
-  const count = (wanted: string) => outcomes.filter(({ status }) => status === wanted).length;
+  const count = (expectedStatus: string) => outcomes.filter(({ status }) => status === expectedStatus).length;
   return { success: count('created'), skipped: count('skipped'), failed: count('failed') };
 }
 
@@ -107,7 +107,7 @@ export class RowApplication {
     const { nodeId, rows: sent, isDryRun, atMs } = request;
     const rows = sent.map(normalRow);
     await this.#store.lock(nodeId);
-    const judged = await this.#judge(nodeId, rows);
+    const judged = await this.#classify(nodeId, rows);
     const users = rows.map((row, index) => newUserOf(row, { id: uuidV7(atMs), nodeId, atMs, micros: index }));
     if (isDryRun) await this.#store.savepoint('dry_run');
     for (;;) {
@@ -132,7 +132,7 @@ export class RowApplication {
     }
   }
 
-  async #judge(nodeId: string, rows: readonly MigrateUserInput[]): Promise<JudgedRow[]> {
+  async #classify(nodeId: string, rows: readonly MigrateUserInput[]): Promise<JudgedRow[]> {
     const faults = rows.map(faultOf);
     const identities = rows.map((row) => ({
       emailKey: row.email && identifierKey(row.email),

@@ -44,7 +44,10 @@ function patternsOf(search: string): Partial<Record<'email' | (typeof SPELLED)[n
 /** Reads the users of a tenant by keyset, oldest first. */
 export class UserPages extends keysetList({
   rows: (k) => k.selectFrom('users').selectAll(),
-  valuesOf: ({ search, ...same }: UserFilter) => ({ ...same, ...(search !== undefined && patternsOf(search)) }),
+  valuesOf: ({ search, ...otherFilters }: UserFilter) => ({
+    ...otherFilters,
+    ...(search !== undefined && patternsOf(search)),
+  }),
   where: (eb, { id, kycVerified, ...patterns }) => [
     ...(id === undefined ? [] : [eb('id', '=', id)]),
     ...(kycVerified === undefined ? [] : [eb('kyc_verified', '=', kycVerified)]),

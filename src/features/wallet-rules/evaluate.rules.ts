@@ -284,15 +284,15 @@ export function firstUnmet(rule: WalletRuleContent, explanation: readonly Explan
 function unmetIn(
   logic: RuleLogic,
   path: string,
-  wanted: boolean,
+  expected: boolean,
   leaves: ReadonlyMap<string, Explanation>,
 ): Explanation | undefined {
   if ('field' in logic) {
     const leaf = leaves.get(path);
-    return leaf && (leaf.reason !== null || leaf.result !== wanted) ? leaf : undefined;
+    return leaf && (leaf.reason !== null || leaf.result !== expected) ? leaf : undefined;
   }
-  if ('not' in logic) return unmetIn(logic.not, `${path}.not`, !wanted, leaves);
-  const unmet = childrenOf(logic, path).map(([child, at]) => unmetIn(child, at, wanted, leaves));
-  const needsAll = 'and' in logic === wanted;
+  if ('not' in logic) return unmetIn(logic.not, `${path}.not`, !expected, leaves);
+  const unmet = childrenOf(logic, path).map(([child, at]) => unmetIn(child, at, expected, leaves));
+  const needsAll = 'and' in logic === expected;
   return needsAll || !unmet.includes(undefined) ? unmet.find((leaf) => leaf !== undefined) : undefined;
 }

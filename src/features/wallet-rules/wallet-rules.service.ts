@@ -49,8 +49,8 @@ export interface WalletRuleFilter {
 
 const RuleList = keysetList({
   rows: (k) => k.selectFrom('wallet_rules').select(columns),
-  valuesOf: ({ changedSince, ...same }: WalletRuleFilter) => ({
-    ...same,
+  valuesOf: ({ changedSince, ...otherFilters }: WalletRuleFilter) => ({
+    ...otherFilters,
     since: changedSince && pgFromInstant(changedSince),
   }),
   where: (eb, { walletId, type, since }) => [
@@ -139,8 +139,8 @@ export class WalletRules {
     if (!isUuid(walletId)) throw notFound();
     const { nowMs } = this.#deps;
     const now = new Date(nowMs()).toISOString();
-    const place = { id: uuidV7(nowMs()), wallet_id: walletId.toLowerCase() };
-    const values = { ...place, ...columnsOf(content), created_at: now, updated_at: now };
+    const key = { id: uuidV7(nowMs()), wallet_id: walletId.toLowerCase() };
+    const values = { ...key, ...columnsOf(content), created_at: now, updated_at: now };
     try {
       const created = await this.#writeAs(by, (k) => k.insertInto('wallet_rules').values(values).returningAll());
       if (!created) throw notFound();
@@ -163,22 +163,22 @@ export class WalletRules {
     versions?: readonly number[],
   ): Promise<WalletRuleRow> {
     if (!isUuid(walletId) || !isUuid(id)) throw notFound();
-    const place = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
+    const key = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
     if (versions === undefined || versions.length > 0) {
       const updated_at = new Date(this.#deps.nowMs()).toISOString();
       const replaced = await this.#writeAs(by, (k) =>
         k
           .updateTable('wallet_rules')
           .set((eb) => ({ ...columnsOf(content), version: eb('version', '+', 1), updated_at }))
-          .where('id', '=', place.id)
-          .where('wallet_id', '=', place.walletId)
+          .where('id', '=', key.id)
+          .where('wallet_id', '=', key.walletId)
           .$if(versions !== undefined, (query) => query.where('version', 'in', versions ?? []))
           .returningAll(),
       );
       if (replaced) return replaced;
     }
-    const existing = await this.#pages.find(by.nodeId, place.id);
-    if (existing?.wallet_id !== place.walletId) throw notFound();
+    const existing = await this.#pages.find(by.nodeId, key.id);
+    if (existing?.wallet_id !== key.walletId) throw notFound();
     throw new Refusal('precondition_failed', DIFFERENT);
   }
 

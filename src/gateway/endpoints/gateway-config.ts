@@ -131,11 +131,11 @@ export function lookupBearer(
   const before = faults.length;
   const value = secretOf(name, variables, faults);
   if (faults.length > before || (value !== undefined && TOKEN.test(value))) return value;
-  const place =
+  const problem =
     value === undefined
       ? 'is missing: transactions_lookup in gateway.yaml requires it'
       : 'must be a token of visible ASCII characters';
-  faults.push(`${name} ${place}`);
+  faults.push(`${name} ${problem}`);
   return undefined;
 }
 
@@ -294,8 +294,8 @@ export function parseGatewayConfig(path: string, source: string): GatewayConfig 
 }
 
 /** Returns an endpoint, written as in `gateway.yaml`, with the defaults filled in. */
-export function endpointOf(written: z.input<typeof endpointSchema>): Endpoint {
-  return limited(endpointSchema.parse(written), {});
+export function endpointOf(yamlEndpoint: z.input<typeof endpointSchema>): Endpoint {
+  return limited(endpointSchema.parse(yamlEndpoint), {});
 }
 
 function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConfig>): Endpoint {
@@ -337,8 +337,8 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   if (code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ at: path, message: `has the unknown member ${key}`, line: [...path, key] }));
   if (code !== 'invalid_union') return [{ at: path, message }];
-  const meant = issue.errors.findLast((issues) => issues.every(isOfItsKind)) ?? issue.errors.at(-1) ?? [];
-  return meant.flatMap(faultsOf).map((fault) => ({
+  const closestIssues = issue.errors.findLast((issues) => issues.every(isOfItsKind)) ?? issue.errors.at(-1) ?? [];
+  return closestIssues.flatMap(faultsOf).map((fault) => ({
     ...fault,
     at: [...path, ...fault.at],
     line: [...path, ...(fault.line ?? fault.at)],
@@ -359,8 +359,8 @@ function crossFaults(value: unknown): Fault[] {
   };
   textsIn(binding).forEach((name, index) => void refuseUnknown(name, ['binding', index]));
   const isHere = (name: string) => serviceSchema.safeParse(Reflect.get(Object(services), name)).data?.at === LOCAL;
-  const written: Record<string, unknown>[] = Array.isArray(endpoints) ? endpoints.map(Object) : [];
-  written.forEach((endpoint, index) => {
+  const endpointEntries: Record<string, unknown>[] = Array.isArray(endpoints) ? endpoints.map(Object) : [];
+  endpointEntries.forEach((endpoint, index) => {
     const names = textsIn(endpoint.services);
     for (const name of names) refuseUnknown(name, ['endpoints', index, 'services']);
     if (endpoint.max_body_bytes === 0 && (names.length === 0 || names.some(isHere))) {

@@ -122,9 +122,9 @@ export class Upstream {
   }
 
   /** Gives the circuit breaker the outcome of an admitted request. If it opens, waiting requests are refused. */
-  settle(ended: { outcome: Outcome; client: string; isTrial: boolean }): void {
+  settle(result: { outcome: Outcome; client: string; isTrial: boolean }): void {
     const { failures, open_ms: openMs } = this.service.breaker;
-    this.#moveTo(settle(this.circuit, ended, this.#deps.nowMs(), { failures, openMs }));
+    this.#moveTo(settle(this.circuit, result, this.#deps.nowMs(), { failures, openMs }));
   }
 
   /** Closes event streams and WebSockets. */

@@ -61,9 +61,9 @@ function lineIn({ contents }: Document, lines: LineCounter, at: readonly Propert
   for (const name of at) {
     const inner = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === name) : undefined;
     node = inner?.value ?? (isCollection(node) ? node.get(name, true) : undefined);
-    const place = inner?.key ?? node;
-    if (!isNode(place) || !place.range) break;
-    line = lines.linePos(place.range[0]).line;
+    const locatedNode = inner?.key ?? node;
+    if (!isNode(locatedNode) || !locatedNode.range) break;
+    line = lines.linePos(locatedNode.range[0]).line;
   }
   return line;
 }

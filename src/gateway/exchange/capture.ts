@@ -16,7 +16,7 @@ const MIN_BYTES = 16 * CHUNKS;
 
 /** Collects the beginning of a body. */
 class BodyPrefix {
-  #kept = new GatheredBytes();
+  #prefix = new GatheredBytes();
   #maxBytes = KEPT_BYTES;
   readonly #shared: Buffer[] = [];
   #text: string | undefined;
@@ -25,7 +25,7 @@ class BodyPrefix {
 
   /** Keeps only the length, of a body that is not recorded. */
   drop(): void {
-    this.#kept = new GatheredBytes();
+    this.#prefix = new GatheredBytes();
     this.#maxBytes = 0;
   }
 
@@ -35,8 +35,8 @@ class BodyPrefix {
       return;
     }
     this.totalBytes += chunk.length;
-    const freeBytes = this.#maxBytes - this.#kept.length;
-    if (freeBytes > 0) this.#kept.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
+    const freeBytes = this.#maxBytes - this.#prefix.length;
+    if (freeBytes > 0) this.#prefix.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
   }
 
   /** Takes bytes that are never changed, and that stay in memory for others as well, without copying them. */
@@ -52,8 +52,8 @@ class BodyPrefix {
   }
 
   get content(): Buffer | string {
-    if (this.#shared.length === 0) return this.#text ?? this.#kept.bytes;
-    return Buffer.concat([this.#kept.bytes, ...this.#shared]).subarray(0, KEPT_BYTES);
+    if (this.#shared.length === 0) return this.#text ?? this.#prefix.bytes;
+    return Buffer.concat([this.#prefix.bytes, ...this.#shared]).subarray(0, KEPT_BYTES);
   }
 
   get truncated(): boolean {
@@ -189,14 +189,14 @@ export class Capture {
 
   #tapResponse(): void {
     const { method, socket } = this.#req;
-    const keep = (chunk: unknown, encoding: unknown): unknown => {
+    const record = (chunk: unknown, encoding: unknown): unknown => {
       const bytes = bytesOf(chunk, encoding);
       if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
       return bytes;
     };
     const tappedWrite = (chunk: unknown, ...writeArgs: unknown[]): boolean => {
       if (this.isEnded) return false;
-      const args = [keep(chunk, writeArgs[0]), ...writeArgs];
+      const args = [record(chunk, writeArgs[0]), ...writeArgs];
       if (!this.#isComplete()) return Reflect.apply(this.#write, this.#res, args);
       this.#lastWrite ??= args;
       return true;
@@ -210,7 +210,7 @@ export class Capture {
         return this.#res;
       }
       const last =
-        chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, endArgs[0]);
+        chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : record(chunk, endArgs[0]);
       const [body, ...otherArgs] = [...(this.#lastWrite ?? []), last, ...endArgs];
       const args = Buffer.isBuffer(body) ? asOneWrite(body, otherArgs) : [body, ...otherArgs];
       // A handler may respond to the loss of its client before the response object notices it.

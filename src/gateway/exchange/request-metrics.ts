@@ -59,12 +59,12 @@ export class RequestMetrics {
     this.#streams,
   ];
 
-  /** Counts a request that begins; the caller must call `ended` once for it. */
-  begun(): void {
+  /** Counts a request that begins; the caller must call `end` once for it. */
+  begin(): void {
     this.#active += 1;
   }
 
-  ended(exchange: Exchange, aborted: boolean): void {
+  end(exchange: Exchange, aborted: boolean): void {
     this.#active -= 1;
     const { req, res, upgrade } = exchange;
     const route = exchange.state.endpoint?.path ?? '';

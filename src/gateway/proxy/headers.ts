@@ -66,11 +66,11 @@ const END_TO_END: ReadonlySet<string> = new Set([
  */
 export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exchange, traceparent?: string): string[] {
   const { headers } = req;
-  const named = namedBy(headers.connection);
+  const connectionOptions = namedBy(headers.connection);
   const isNewTrace = traceparent !== undefined && validTraceparent(headers.traceparent) === undefined;
   const fields: string[] = [];
   for (const name in headers) {
-    if (HOP_BY_HOP.has(name) || REWRITTEN.has(name) || named?.has(name)) continue;
+    if (HOP_BY_HOP.has(name) || REWRITTEN.has(name) || connectionOptions?.has(name)) continue;
     if (name === 'traceparent' && traceparent !== undefined) continue;
     if (name === 'tracestate' && isNewTrace) continue;
     const value = headers[name];
@@ -92,11 +92,11 @@ export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exc
  * and those that the gateway sets itself (correlation id, CORS).
  */
 export function eachResponseField(headers: IncomingHttpHeaders, put: (name: string, value: string | string[]) => void) {
-  const named = namedBy(headers.connection);
+  const connectionOptions = namedBy(headers.connection);
   for (const name in headers) {
     const value = headers[name];
     if (value === undefined || HOP_BY_HOP.has(name) || name === 'x-correlation-id') continue;
-    if (named?.has(name) || name.startsWith('access-control-')) continue;
+    if (connectionOptions?.has(name) || name.startsWith('access-control-')) continue;
     put(name, value);
   }
 }

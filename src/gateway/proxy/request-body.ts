@@ -41,7 +41,7 @@ export class RequestBody extends Readable {
   /** Discards the rest of the body, so that the client can read the response. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     const { req } = this.#deps.exchange;
-    req.off('data', this.#take).off('end', this.#finish);
+    req.off('data', this.#onData).off('end', this.#finish);
     if (this.#isBegun && !req.destroyed) req.resume();
     callback(error);
   }
@@ -52,10 +52,10 @@ export class RequestBody extends Readable {
     const { req } = exchange;
     exchange.audit.isBodyRead = true;
     sendContinue(exchange);
-    req.on('data', this.#take).once('end', this.#finish);
+    req.on('data', this.#onData).once('end', this.#finish);
   }
 
-  readonly #take = (chunk: Buffer): void => {
+  readonly #onData = (chunk: Buffer): void => {
     const { exchange, maxBytes, onProgress, onTooLong } = this.#deps;
     this.#bytes += chunk.length;
     if (maxBytes > 0 && this.#bytes > maxBytes) {

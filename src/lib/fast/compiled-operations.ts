@@ -138,7 +138,7 @@ interface CompiledOperationsDependencies {
 export class CompiledOperations {
   readonly #deps: CompiledOperationsDependencies;
   readonly #runs = new WeakMap<OperationDefinitionNode, number>();
-  readonly #refused = new WeakSet<OperationDefinitionNode>();
+  readonly #uncompilable = new WeakSet<OperationDefinitionNode>();
   readonly #compiled = new BoundedMap<OperationDefinitionNode, Compiled>(MAX_FIELDS_KEPT, {
     weightOf: ({ fields }) => fields,
     onDropped: (operation) => this.#runs.delete(operation),
@@ -174,13 +174,13 @@ export class CompiledOperations {
   #runOf(operation: OperationDefinitionNode, args: ExecutionArgs): Run | undefined {
     const known = this.#compiled.get(operation);
     if (known) return known.run;
-    if (this.#refused.has(operation)) return undefined;
+    if (this.#uncompilable.has(operation)) return undefined;
     const runs = (this.#runs.get(operation) ?? 0) + 1;
     this.#runs.set(operation, runs);
     if (runs <= RUNS_BEFORE) return undefined;
     const compiled = compile(this.#deps.fragmentsOf(args.document), operation, args);
     if (compiled) this.#compiled.set(operation, compiled);
-    else this.#refused.add(operation);
+    else this.#uncompilable.add(operation);
     return compiled?.run;
   }
 }

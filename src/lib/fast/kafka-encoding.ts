@@ -54,7 +54,7 @@ export function producePayload({ acks, timeout, topicData }: ProduceRequest, now
   to.int16(acks);
   to.int32(timeout);
   to.int32(topicData.length);
-  const written = new Map<number, { messages: readonly PlainMessage[]; from: number }>();
+  const encodedPartitions = new Map<number, { messages: readonly PlainMessage[]; from: number }>();
   for (const { topic, partitions } of topicData) {
     to.shortText(topic);
     to.int32(partitions.length);
@@ -62,11 +62,11 @@ export function producePayload({ acks, timeout, topicData }: ProduceRequest, now
       to.int32(partition);
       const sizeAt = to.at;
       to.int32(0);
-      const known = written.get(partition);
+      const known = encodedPartitions.get(partition);
       if (known && isSame(known.messages, messages)) to.copy(known.from, to.bytes.readInt32BE(known.from - 4));
       else writeBatch(to, messages, nowMs);
       to.bytes.writeInt32BE(to.at - sizeAt - 4, sizeAt);
-      written.set(partition, { messages, from: sizeAt + 4 });
+      encodedPartitions.set(partition, { messages, from: sizeAt + 4 });
     }
   }
   return to.written;

@@ -108,14 +108,14 @@ export function splitByShape<Given extends object>(argument: Given): Taken<Given
   const visit = (members: object, path: string): void => {
     for (const [name, member] of Object.entries(members)) {
       if (member === undefined) continue;
-      const place = `${path}${name}`;
+      const memberPath = `${path}${name}`;
       if (isNested(member)) {
-        visit(member, `${place}.`);
+        visit(member, `${memberPath}.`);
       } else if (isForm(member)) {
-        form += `${place}=${member} `;
+        form += `${memberPath}=${member} `;
       } else {
-        form += `${place} `;
-        values[place] = member;
+        form += `${memberPath} `;
+        values[memberPath] = member;
       }
     }
   };
@@ -125,9 +125,9 @@ export function splitByShape<Given extends object>(argument: Given): Taken<Given
 
 function templateOf<Given extends object>(argument: Given, path: string): Given {
   const members = Object.entries(argument).map(([name, member]): [string, unknown] => {
-    const place = `${path}${name}`;
-    if (isNested(member)) return [name, templateOf(member, `${place}.`)];
-    return [name, member === undefined || isForm(member) ? member : placeholder(place)];
+    const memberPath = `${path}${name}`;
+    if (isNested(member)) return [name, templateOf(member, `${memberPath}.`)];
+    return [name, member === undefined || isForm(member) ? member : placeholder(memberPath)];
   });
   return Object.fromEntries(members) as Given;
 }

@@ -34,9 +34,9 @@ function parseCount(reply: unknown, nowMs: number, index: number): CountedReques
   // What those behind it have added, which are counted as long as none is refused.
   const later = Math.max(0, counted - 1 - index);
   const counts = { ...NOTHING_COUNTED };
-  for (const [place, { at, count, numberOf }] of WINDOWS.entries()) {
-    counts[at] = numbers[WINDOWS.length + place] ?? numberOf(nowMs);
-    counts[count] = (numbers[place] ?? 0) - later;
+  for (const [windowIndex, { at, count, numberOf }] of WINDOWS.entries()) {
+    counts[at] = numbers[WINDOWS.length + windowIndex] ?? numberOf(nowMs);
+    counts[count] = (numbers[windowIndex] ?? 0) - later;
   }
   return { ...counts, outcome: index < counted ? 'counted' : 'refused' };
 }

@@ -129,7 +129,7 @@ export class RedisConnection {
     const error = await this.#probe(client);
     this.#probing = undefined;
     // Another client may have taken its place meanwhile.
-    if (client === this.#client) this.#judge(error);
+    if (client === this.#client) this.#noteHealth(error);
   }
 
   /**
@@ -151,7 +151,7 @@ export class RedisConnection {
   }
 
   /** Notes whether the client in use is well; an outage ends when it is. */
-  #judge(error: unknown): void {
+  #noteHealth(error: unknown): void {
     this.#isWell = error === undefined;
     if (error !== undefined) this.#reportOutage(error);
     else if (this.#isWhole) this.#isOut = false;
@@ -176,7 +176,7 @@ export class RedisConnection {
       this.#client = client;
       this.#members = client.members;
       this.#isStale = false;
-      this.#judge(error);
+      this.#noteHealth(error);
       return undefined;
     } catch (error) {
       expiry.abort();

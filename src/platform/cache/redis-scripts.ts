@@ -26,7 +26,7 @@ const [KEPT_MS, KEPT_WITH_QUOTA_MS] = [2 * RATE_WINDOWS[2].ms, 40 * 24 * RATE_WI
  */
 export const COUNT_REQUEST = luaScript(`
 local now, clockMonthAt, seed, counted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-${WINDOWS.map(({ limit, at, count }, place) => `local ${limit}, ${at}, ${count} = tonumber(ARGV[${place + 5}]), 0, 0`).join('\n')}
+${WINDOWS.map(({ limit, at, count }, windowIndex) => `local ${limit}, ${at}, ${count} = tonumber(ARGV[${windowIndex + 5}]), 0, 0`).join('\n')}
 local stored = redis.call('GET', KEYS[1])
 if stored then ${STORED} = struct.unpack('${FORMAT}', stored) end
 local skewed, clock = false, 0

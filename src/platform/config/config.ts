@@ -131,9 +131,14 @@ export function readConfig(env: NodeJS.ProcessEnv): ReadConfig {
     ...enclosed.filter((name) => !plain.includes(name)).map(enclosedFault),
   ];
   if (!result.success || faults.length > 0) throw new ConfigError([...faults, ...misspellings]);
-  const isUnkept = variables.AUDIT_SYNC === 'on' && variables.DATABASE_URL === undefined;
-  const unkept = 'AUDIT_SYNC=on needs a DATABASE_URL: the embedded database may lose audit records with the machine';
-  const warnings = [...misspellings, ...(production ? unsealed(variables) : []), ...(isUnkept ? [unkept] : [])];
+  const isSyncUnsafe = variables.AUDIT_SYNC === 'on' && variables.DATABASE_URL === undefined;
+  const syncWarning =
+    'AUDIT_SYNC=on needs a DATABASE_URL: the embedded database may lose audit records with the machine';
+  const warnings = [
+    ...misspellings,
+    ...(production ? unsealed(variables) : []),
+    ...(isSyncUnsafe ? [syncWarning] : []),
+  ];
   return { config: Object.freeze(toConfig(result.data, production)), env: result.data, variables, warnings };
 }
 
@@ -185,12 +190,12 @@ function enclosedFault(name: string): string {
 
 /** Returns a message for each variable without which the audit shows less tampering. */
 function unsealed(variables: Given): string[] {
-  const lacks = {
+  const risks = {
     AUDIT_SIGNING_KEY:
       'anyone who can write to the database can change audit records and their seals without detection',
     AUDIT_CHECKPOINTS: 'anyone who can write to the database can delete the latest audit records without detection',
   };
-  return Object.entries(lacks).flatMap(([name, risk]) => (name in variables ? [] : `${name} is not set: ${risk}`));
+  return Object.entries(risks).flatMap(([name, risk]) => (name in variables ? [] : `${name} is not set: ${risk}`));
 }
 
 function missing(variables: Given, production: boolean): string[] {
@@ -322,9 +327,9 @@ export function gatewayConfigPath(path: string | undefined): string {
 }
 
 function checkpointsOf(setting: string | undefined) {
-  const place = setting?.slice(setting.indexOf(':') + 1);
-  if (place === undefined) return undefined;
-  return setting?.startsWith('file:') ? { file: resolve(place) } : { topic: place };
+  const destination = setting?.slice(setting.indexOf(':') + 1);
+  if (destination === undefined) return undefined;
+  return setting?.startsWith('file:') ? { file: resolve(destination) } : { topic: destination };
 }
 
 function tracingConfig(env: Env) {

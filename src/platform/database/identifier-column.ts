@@ -51,10 +51,10 @@ export function renameIdentifier<Row>(
           or ${sql.id(column)} <> '' and identifier_key(${sql.id(column)}) = ${identifierKey(text)})`,
     );
     if (rows.some((row) => row.id !== id)) throw identifierTaken(column);
-    const written = await write().catch((error: unknown) => {
+    const result = await write().catch((error: unknown) => {
       throw sqlState(error) === UNIQUE_VIOLATION ? identifierTaken(column) : error;
     });
     await holdIdentifier(db, at, nodeId, rows[0]?.former ?? '');
-    return written;
+    return result;
   });
 }

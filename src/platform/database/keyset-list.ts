@@ -252,11 +252,11 @@ export function nestedList<DB, TB extends keyof DB, Row, Shown = Row>(
       const page = pageRead(isNewestFirst ? newestFirst(request) : request);
       const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page });
       const pagesByOwner = new Map<string, Page<Shown>>();
-      for (const [ownerId, ofOwner] of Map.groupBy(read as Row[], (row) => String(row[owner]))) {
-        const ofOne = pageOf(ofOwner, request);
-        const shown = show ? ofOne.rows.map((row) => show(row)) : (ofOne.rows as unknown[] as Shown[]);
-        pagesByOwner.set(ownerId, { rows: shown, hasMore: ofOne.hasMore });
-        onRows?.(ofOne.rows);
+      for (const [ownerId, ownerRows] of Map.groupBy(read as Row[], (row) => String(row[owner]))) {
+        const ownerPage = pageOf(ownerRows, request);
+        const shown = show ? ownerPage.rows.map((row) => show(row)) : (ownerPage.rows as unknown[] as Shown[]);
+        pagesByOwner.set(ownerId, { rows: shown, hasMore: ownerPage.hasMore });
+        onRows?.(ownerPage.rows);
       }
       return pagesByOwner;
     },

@@ -284,10 +284,10 @@ export class NodeScope extends OperationNodeTransformer {
    * of a JSON array, for a global table and for a common table expression.
    */
   #condition(source: OperationNode): OperationNode | undefined {
-    const named = AliasNode.is(source) ? source.node : source;
-    if (SelectQueryNode.is(named) || (FunctionNode.is(named) && named.func === 'json_array_elements_text'))
+    const unaliased = AliasNode.is(source) ? source.node : source;
+    if (SelectQueryNode.is(unaliased) || (FunctionNode.is(unaliased) && unaliased.func === 'json_array_elements_text'))
       return undefined;
-    const name = tableName(named);
+    const name = tableName(unaliased);
     if (!this.#isTenant(name)) return undefined;
     return isOfNode(AliasNode.is(source) && IdentifierNode.is(source.alias) ? source.alias.name : name, this.#nodeId);
   }

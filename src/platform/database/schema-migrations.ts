@@ -46,11 +46,11 @@ async function runMigrations(database: Database, onMigration: OnSchemaMigration)
   const pending = await pendingSchemaMigrations(database);
   if (pending.length === 0) return [];
   const { Migrator } = await import('@mikro-orm/migrations');
-  let begun = 0;
+  let startedCount = 0;
   const { em } = await database.openOrm();
   const migrator = new Migrator(em).on('migrating', ({ name }) => {
-    onMigration({ name, done: begun, total: pending.length });
-    begun += 1;
+    onMigration({ name, done: startedCount, total: pending.length });
+    startedCount += 1;
   });
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -95,7 +95,7 @@ export async function live(database: RealDatabase, steps: readonly Step[]): Prom
       for (const each of running.values()) await each.drain();
       await new AuditRetention({
         ...{ db: database.db, seals: sealsIn(database.db), nowMs: () => nowMs, retentionDays: RETENTION_DAYS },
-      }).keep();
+      }).enforce();
     }
     if (['stop', 'kill', 'kill twice', 'lose', 'damage'].includes(step)) running.delete(process);
     expect((await verified(database.db)).findings, `after ${step}`).toEqual([]);

@@ -35,8 +35,8 @@ export function put(kind: ReferenceKind, key: string, version: number, members: 
   return parseReferenceChange(kind, key, { ...PLAIN_ROWS[kind], ...members, version });
 }
 
-export function tombstone(kind: ReferenceKind, key: string, place?: LogPosition): ReferenceChange {
-  return { ...parseReferenceChange(kind, key, null), place };
+export function tombstone(kind: ReferenceKind, key: string, position?: LogPosition): ReferenceChange {
+  return { ...parseReferenceChange(kind, key, null), position };
 }
 
 const times = { created_at: AT, updated_at: AT };

@@ -41,7 +41,7 @@ export class EventExecutions {
     maxWaiting: Number.POSITIVE_INFINITY,
   });
   /** The tenants whose last execution was refused. */
-  readonly #refused = new Set<string>();
+  readonly #overloaded = new Set<string>();
 
   constructor(results: SharedResults, clock: Clock = systemClock) {
     this.#results = results;
@@ -66,17 +66,17 @@ export class EventExecutions {
     };
     const own = async () => {
       // Those who have waited as long end together.
-      if (this.#refused.has(nodeId)) giveUpInTime();
+      if (this.#overloaded.has(nodeId)) giveUpInTime();
       return runCooperatively(() => this.#results.own(event, execute()), worker);
     };
     const shared = () => runCooperatively(() => this.#results.shared(event, key, execute), worker);
     for (let failures = 1; ; failures += 1) {
       const result = await (source.isOwn?.(event) ? this.#own.run(nodeId, own, signal) : shared());
       if (!isOverloaded(result)) {
-        this.#refused.delete(nodeId);
+        this.#overloaded.delete(nodeId);
         return result;
       }
-      this.#refused.add(nodeId);
+      this.#overloaded.add(nodeId);
       giveUpInTime();
       await sleep(this.#clock, backoffMs(failures, { maxMs: PAUSE_MAX_MS }), signal);
     }

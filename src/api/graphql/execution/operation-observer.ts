@@ -32,7 +32,7 @@ export class OperationObserver {
     const operation = getOperationAST(args.document, args.operationName);
     const type = operation?.operation ?? 'query';
     const span = this.#tracer && this.#start(this.#tracer, args, operation);
-    const ended = (errors: readonly unknown[]) => {
+    const observeEnd = (errors: readonly unknown[]) => {
       const outcome = outcomeOf(errors);
       this.durations.observe({ graphql_operation_type: type, outcome }, (performance.now() - startedTick) / 1_000);
       span?.end(outcome === 'ok' ? undefined : 'graphql');
@@ -40,10 +40,10 @@ export class OperationObserver {
     const run = () => execute(args);
     try {
       const result = await (span ? span.run(run) : run());
-      ended(('errors' in result && (result as ExecutionResult).errors) || []);
+      observeEnd(('errors' in result && (result as ExecutionResult).errors) || []);
       return result;
     } catch (error) {
-      ended([error]);
+      observeEnd([error]);
       throw error;
     }
   }

@@ -94,7 +94,7 @@ export function sharedOf(result: object): SharedResult | undefined {
 export class SharedResults {
   readonly #answers = new WeakMap<object, Map<string, Promise<ExecutionResult>>>();
   /** How many characters each kept result takes, the oldest first. */
-  readonly #kept = new BoundedMap<Kept, number>(KEPT_CHARACTERS, {
+  readonly #retained = new BoundedMap<Kept, number>(KEPT_CHARACTERS, {
     weightOf: (characters) => characters,
     onDropped: ({ event, key }) => this.#answers.get(event)?.delete(key),
   });
@@ -138,11 +138,11 @@ export class SharedResults {
 
   /** The number of results that are kept. */
   get size(): number {
-    return this.#kept.size;
+    return this.#retained.size;
   }
 
-  #encoded(event: object, result: ExecutionResult, made?: string): ExecutionResult {
-    const text = result.errors ? undefined : (made ?? JSON.stringify(result));
+  #encoded(event: object, result: ExecutionResult, encodedText?: string): ExecutionResult {
+    const text = result.errors ? undefined : (encodedText ?? JSON.stringify(result));
     return Object.assign(result, { [SHARED]: new SharedResult(event, text, this.#deliveryOf(event)) });
   }
 
@@ -152,7 +152,7 @@ export class SharedResults {
       this.#answers.get(event)?.delete(key);
       return result;
     }
-    this.#kept.set({ event, key }, OWN_WEIGHT + (shared.text?.length ?? 0));
+    this.#retained.set({ event, key }, OWN_WEIGHT + (shared.text?.length ?? 0));
     return result;
   }
 }

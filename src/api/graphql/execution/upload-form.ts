@@ -246,7 +246,7 @@ export class UploadForm {
     if (isCut || this.#fieldBytes > MAX_FIELD_BYTES)
       throw badPart(name, 'is too long: operations and map together have at most 1 MiB');
     if (name === 'operations') {
-      this.#operations = this.#parsed(value);
+      this.#operations = this.#parseOperations(value);
       this.#next = 'map';
       return;
     }
@@ -269,7 +269,7 @@ export class UploadForm {
   }
 
   /** Parses the part `operations` in a turn of its sender, since a mebibyte takes up to 20 ms. */
-  async #parsed(text: string): Promise<GraphQLParams | undefined> {
+  async #parseOperations(text: string): Promise<GraphQLParams | undefined> {
     try {
       const operations = await runCooperatively(() => parseOperations(text), this.#held);
       this.#held?.charge(heapWeight(operations));

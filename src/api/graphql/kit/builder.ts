@@ -218,11 +218,14 @@ export function enumOf<Value extends string>(
   values: Record<Value, string>,
   nameOf = (value: string) => value.toUpperCase(),
 ) {
-  const named = Object.entries<string>(values).map(([value, description]) => [
+  const enumEntries = Object.entries<string>(values).map(([value, description]) => [
     nameOf(value),
     { value: value as Value, description },
   ]);
-  return builder.enumType(name, { description, values: Object.fromEntries(named) as Record<string, { value: Value }> });
+  return builder.enumType(name, {
+    description,
+    values: Object.fromEntries(enumEntries) as Record<string, { value: Value }>,
+  });
 }
 
 /**
@@ -240,9 +243,9 @@ export function inputOf(builder: Builder, name: string, description: string, mem
     fields: (t) => {
       const { field } = t as unknown as { field(options: object): InputFieldRef<Types, unknown> };
       const fields = Object.entries(members).map(([member, [declaredType, description, isRequired]]) => {
-        const named = typeof declaredType === 'string' ? declaredType.replace('!', '') : declaredType;
-        const type = named === '[String]' ? ['String'] : named;
-        return [member, field.call(t, { type, required: named !== declaredType || !!isRequired, description })];
+        const typeName = typeof declaredType === 'string' ? declaredType.replace('!', '') : declaredType;
+        const type = typeName === '[String]' ? ['String'] : typeName;
+        return [member, field.call(t, { type, required: typeName !== declaredType || !!isRequired, description })];
       });
       return Object.fromEntries(fields);
     },

@@ -106,9 +106,9 @@ const CODES: Partial<Record<RefusalCode, string>> = {
   monthly_limit_exceeded: 'RATE_LIMITED',
 };
 
-function refusedError(error: unknown, place: GraphQLErrorOptions): GraphQLError | undefined {
+function refusedError(error: unknown, options: GraphQLErrorOptions): GraphQLError | undefined {
   const coded = (message: string, code: string | undefined, more = {}) =>
-    new GraphQLError(message, { ...place, extensions: { code, ...more } });
+    new GraphQLError(message, { ...options, extensions: { code, ...more } });
   if (error instanceof CursorExpiredError) return coded('cursor_expired', 'CURSOR_EXPIRED');
   if (error instanceof SlowConsumerError) return coded('slow_consumer', 'SLOW_CONSUMER');
   if (error instanceof StreamStoppedError) return coded(error.message, 'STOPPING');

@@ -146,7 +146,7 @@ export class OperationAudits {
   }
 
   /** Stores the parameters of a request's operation, or of each operation of a batch. */
-  came({ audit, req }: Exchange, params: unknown): void {
+  recordRequest({ audit, req }: Exchange, params: unknown): void {
     const operations = (secrets: SecretNames): AuditedOperation[] => {
       if (Array.isArray(params))
         return params.map((operationParams) => this.#operationOf(operationParams, secrets, true));
@@ -177,11 +177,11 @@ export class OperationAudits {
   }
 
   /** Stores the JSON of each result of a batch. */
-  answered({ audit }: Exchange, texts: readonly string[]): void {
+  recordResults({ audit }: Exchange, texts: readonly string[]): void {
     const { operations = () => [] } = audit;
-    const answered = (secrets: SecretNames) =>
+    const withResponses = (secrets: SecretNames) =>
       operations(secrets).map((operation, index) => withResponse(operation, texts[index] ?? '', secrets));
-    audit.operations = answered;
+    audit.operations = withResponses;
   }
 
   /** Returns what the audit record of an operation on a WebSocket shows, from what was sent in response. */

@@ -52,7 +52,7 @@ export function useHttpRequests(
         const params = read ?? (await parseParams(body));
         // Those of a form are charged as they are read.
         if (!read) exchange.held?.charge(heapWeight(params));
-        audits.came(exchange, params);
+        audits.recordRequest(exchange, params);
         if (Array.isArray(params)) {
           if (exchange.req.headers['idempotency-key'] !== undefined) {
             throw badRequest('Idempotency-Key is for a single operation, not for a batch');

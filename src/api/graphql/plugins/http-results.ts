@@ -46,7 +46,7 @@ export function useHttpResults(
           texts.push(text);
         }
         heldMemory()?.lowerTo(MAX_RESULT_BYTES - bytesLeft);
-        audits.answered(exchange, texts);
+        audits.recordResults(exchange, texts);
         setResult(masked.map((maskedResult, index) => ({ ...maskedResult, stringify: () => texts[index] ?? '' })));
       } else {
         if (Symbol.asyncIterator in result) {

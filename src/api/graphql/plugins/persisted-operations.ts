@@ -15,8 +15,8 @@ export class DocumentCache<Made> extends BoundedMap<string, Made> {
     super(MAX_DOCUMENTS);
   }
 
-  override set(document: string, made: Made): void {
-    if (document.length <= MAX_DOCUMENT_LENGTH) super.set(document, made);
+  override set(document: string, entry: Made): void {
+    if (document.length <= MAX_DOCUMENT_LENGTH) super.set(document, entry);
   }
 }
 

@@ -236,7 +236,7 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
     subscribe: async (args) => {
       const operation = args as Running;
       operation.extra.operations.answered(operation.id);
-      return sendingShared(deps.mask, operation, await begun(operation.enveloped.subscribe(args)));
+      return sendingShared(deps.mask, operation, await subscribeOrReject(operation.enveloped.subscribe(args)));
     },
     onNext: ({ extra }, id, _payload, _args, result) =>
       extra.operations.next(id, textOfResult(result), result.errors !== undefined),
@@ -328,7 +328,9 @@ function unresolved(): GraphQLError {
  * Subscribes. A subscription that could not begin becomes a stream that rejects, so that it ends with an `error`
  * message rather than a result.
  */
-async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<AsyncIterableIterator<ExecutionResult>> {
+async function subscribeOrReject(
+  subscribing: ReturnType<Enveloped['subscribe']>,
+): Promise<AsyncIterableIterator<ExecutionResult>> {
   const result = await subscribing;
   if (Symbol.asyncIterator in result) return result;
   const rejection = new RefusedError(result.errors ?? []);

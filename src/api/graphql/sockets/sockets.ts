@@ -187,7 +187,7 @@ export class GraphqlSockets {
             if (this.#isStopping || hasEnded || socket.readyState !== socket.OPEN) return;
             // Nothing more is read until the message is processed.
             socket.pause();
-            const held = exchange.held?.apart();
+            const held = exchange.held?.openSeparately();
             const handled = runCooperatively(() => {
               if (!slowDown()) socket.resume();
               const text = String(data);

@@ -22,10 +22,10 @@ export const publishedSchemas = new Map<z.core.$ZodType, () => Schema>();
  * @throws Error when `descriptions` names a member that does not exist.
  */
 export function objectSchema(schema: z.ZodType, io: 'input' | 'output', descriptions: Descriptions = {}): ObjectSchema {
-  const { $schema: _draft, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
-  for (const [path, description] of Object.entries(descriptions)) memberAt(made, path).description = description;
-  if (made.type !== 'object') throw new Error('the input and output of a tool must be objects');
-  return { ...(made as ObjectSchema), type: 'object', additionalProperties: false };
+  const { $schema: _draft, ...jsonSchema } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
+  for (const [path, description] of Object.entries(descriptions)) memberAt(jsonSchema, path).description = description;
+  if (jsonSchema.type !== 'object') throw new Error('the input and output of a tool must be objects');
+  return { ...(jsonSchema as ObjectSchema), type: 'object', additionalProperties: false };
 }
 
 function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Schema }): void {
