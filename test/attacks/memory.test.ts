@@ -28,7 +28,7 @@ type Request = [path: string, query?: string];
 const ATTACKS: Record<string, Request> = {
   'lists of audit records': ['/graphql', `{ ${AUDIT.join(' ')} }`],
   'one list of audit records': ['/graphql', `{ ${AUDIT[0]} }`],
-  'lists of users whose names are asked for again and again': [
+  'lists of users with each name requested twelve times': [
     '/graphql',
     `{ users(last: ${ROWS}) { edges { node { ${NAMES.join(' ')} } } } }`,
   ],

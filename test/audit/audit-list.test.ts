@@ -47,7 +47,7 @@ describe('auditRecords', () => {
   it.each([
     ['path', { path: '/v1/accounts' }, ['GET']],
     ['the beginning of a path', { pathPrefix: '/v1/acc' }, ['GET']],
-    ['the beginning of a path, whose _ is no wildcard', { pathPrefix: '/v_/' }, []],
+    ['the beginning of a path, in which _ is not a wildcard', { pathPrefix: '/v_/' }, []],
     ['status class', { statusClass: 2 }, ['POST', 'GET']],
     ['another status class', { statusClass: 4 }, []],
     ['operation', { operation: '/v1/accounts' }, ['GET']],

@@ -64,9 +64,9 @@ describe('a JWT as correlation id', () => {
   });
 
   it.each([
-    ['behind a word', () => `Bearer ${jwt}`],
-    ['within more', () => `request-1 "${jwt}"; x=1`],
-    ['before more', () => `${jwt}, eyJ`],
+    ['a JWT after a word', () => `Bearer ${jwt}`],
+    ['a JWT within other text', () => `request-1 "${jwt}"; x=1`],
+    ['a JWT before other text', () => `${jwt}, eyJ`],
   ])('D2-07: %s makes the whole id be stored as a hash', async (_how, idOf) => {
     const answer = await sendRaw(p.url, request('GET', '/health', { 'X-Correlation-ID': idOf() }));
     expect(answer.headers['x-correlation-id']).toBe(idOf());

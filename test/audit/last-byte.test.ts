@@ -33,7 +33,7 @@ const ways: [string, (res: ServerResponse) => unknown][] = [
     },
   ],
   [
-    'with a length that was set, and its end turns later',
+    'with a length header, and its end some iterations later',
     async (res) => {
       res.setHeader('Content-Length', BODY.length);
       res.write(BODY);

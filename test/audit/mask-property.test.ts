@@ -150,7 +150,7 @@ describe('masking any JSON document', () => {
 
   it.each<[string, (document: string) => string]>([
     ['before it', (document) => `[1,,${document}]`],
-    ['behind it', (document) => `${document} or so`],
+    ['after it', (document) => `${document} or so`],
     ['in a name', (document) => `{x:1, "y":${document}}`],
     ['between two', (document) => `${document}\n${document}`],
     ['at its end', (document) => document.slice(0, -1)],

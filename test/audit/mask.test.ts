@@ -48,11 +48,11 @@ describe('JSON bodies', () => {
     ['two documents', '{"text":"{\\"a\\":1}\\n{\\"\\\\u0074oken\\":\\"x\\"}"}', '{"text":"{\\"a\\":1}\\n"}'],
     ['a literal in a query', '{"query":"{ login(password: \\"x\\") { id } }"}', '{"query":"{ "}'],
     ['no secret', '{"query":"{ me { id } }","note":"[draft] text"}', '{"query":"{ me { id } }","note":"[draft] text"}'],
-    ['what is masked', '{"query":"{ a(password: \\"***\\") }"}', '{"query":"{ a(password: \\"***\\") }"}'],
+    ['a masked value', '{"query":"{ a(password: \\"***\\") }"}', '{"query":"{ a(password: \\"***\\") }"}'],
     ['a second document', '{"a":1}{"password":"x"}', '{"a":1}'],
     ['a name in single quotes', '{"a":1,\'password\':"x"}', '{"a":1,'],
-    ['a value that is none', '{"token":[x9], "a":1}', '{"token":"***"'],
-    ['no JSON', 'password=x', ''],
+    ['an invalid value', '{"token":[x9], "a":1}', '{"token":"***"'],
+    ['text that is not JSON', 'password=x', ''],
   ])(
     '1-06, D2-08: the value of a secret key is replaced whole, and nothing after a syntax error is kept: %s',
     (...row) => {

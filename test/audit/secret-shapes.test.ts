@@ -249,11 +249,11 @@ describe('a body whose type is unknown', () => {
   const PARTS = '--b\r\nX-A: 1\r\nContent-Disposition: form-data; name="a"\r\n\r\nZQ\r\n--b--\r\n';
   it.each([
     ['XML', '<a><password>ZQ</password></a>'],
-    ['XML behind a mark and blanks', '\ufeff\n <?xml version="1.0"?><a>ZQ</a>'],
+    ['XML after a byte order mark and blanks', '\ufeff\n <?xml version="1.0"?><a>ZQ</a>'],
     ['CSV with a column of secrets', 'user,password\nada,ZQ'],
     ['CSV with other separators', '"user";"api_key"\r\nada;ZQ'],
-    ['parts behind another header', PARTS],
-    ['parts behind a preamble', `preamble\r\n${PARTS}`],
+    ['multipart parts after another header', PARTS],
+    ['multipart parts after a preamble', `preamble\r\n${PARTS}`],
   ])('D1-18: is not recorded: %s', (_name, body) => {
     for (const type of [FORM, 'text/plain', '']) expect(mask(body, type)).toBe('');
   });

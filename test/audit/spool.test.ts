@@ -370,9 +370,9 @@ describe('a spool after a crash', () => {
 
   it.each([
     ['a torn last line', (file: string) => truncateSync(file, readFileSync(file).length - 2), 19, 1],
-    ['half a line more', (file: string) => appendFileSync(file, '0123'), 20, 1],
+    ['half an additional line', (file: string) => appendFileSync(file, '0123'), 20, 1],
     ['zeros of a power cut', (file: string) => appendFileSync(file, Buffer.alloc(4096)), 20, 1],
-    ['a byte that has changed', (file: string) => writeFileSync(file, changed(readFileSync(file))), 19, 1],
+    ['a changed byte', (file: string) => writeFileSync(file, changed(readFileSync(file))), 19, 1],
     ['noise', (file: string) => writeFileSync(file, 'x\n\n\u00ff\n'), 18, 3],
   ])(
     'D2-07: %s at the end is skipped and counted, and other lines are delivered',
@@ -388,9 +388,9 @@ describe('a spool after a crash', () => {
   );
 
   it.each<[string, (file: string) => void]>([
-    ['is cut to nothing', (file) => truncateSync(file, 0)],
-    ['is cut', (file) => truncateSync(file, 3)],
-    ['goes', (file) => rmSync(file)],
+    ['is truncated to zero bytes', (file) => truncateSync(file, 0)],
+    ['is truncated', (file) => truncateSync(file, 3)],
+    ['is deleted', (file) => rmSync(file)],
   ])('D2-07: a segment that %s after it was adopted is skipped and counted', async (_, damage) => {
     await kill(await startProcess('dead', 20));
     const spool = open({ segmentBytes: 100 });

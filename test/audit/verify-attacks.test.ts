@@ -439,7 +439,7 @@ describeReal('postgres', 'audit verify reports', () => {
       ['a signature is empty', `update audit_seals set signature = '\\x' where position = 4`],
       ['a space is added to one', `update audit_seals set body = body || ' ' where position = 4`],
       [
-        'one is far behind',
+        'one has a far greater position',
         `insert into audit_seals select 9223372036854775807, chain_id, kind, body, signature ${fourth}`,
       ],
     ])('when %s', async (_name, change) => {

@@ -58,7 +58,7 @@ describeReal('redis', 'a connection to a server that is not Redis, or not ready'
   const echoed = (text: string) => redis?.run(ECHO, ['key'], [text]).catch(() => 'away');
 
   it.each([
-    ['says nothing', ''],
+    ['sends nothing', ''],
     ['speaks SSH', 'SSH-2.0-OpenSSH_10.0\r\n'],
     ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
   ])(

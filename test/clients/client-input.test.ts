@@ -77,13 +77,13 @@ describe('the input of a client', () => {
     ['a duration of zero', { tokenExpiry: { enabled: true, duration: 0 } }, ['tokenExpiry.duration']],
     ['a fraction of a second', { tokenExpiry: { enabled: true, duration: 1.5 } }, ['tokenExpiry.duration']],
     ['no duration', { tokenExpiry: { enabled: true } }, ['tokenExpiry.duration']],
-    ['a limit of zero a second', { rateLimit: { requestsPerSecond: 0 } }, ['rateLimit.requestsPerSecond']],
-    ['a negative limit a minute', { rateLimit: { requestsPerMinute: -1 } }, ['rateLimit.requestsPerMinute']],
+    ['a limit of zero per second', { rateLimit: { requestsPerSecond: 0 } }, ['rateLimit.requestsPerSecond']],
+    ['a negative limit per minute', { rateLimit: { requestsPerMinute: -1 } }, ['rateLimit.requestsPerMinute']],
     ['a limit over 32 bits', { rateLimit: { requestsPerHour: 2 ** 31 } }, ['rateLimit.requestsPerHour']],
     ['a quota of zero', { monthlyLimit: 0 }, ['monthlyLimit']],
     ['a fingerprint that is not hexadecimal', { certFingerprint: 'xyz' }, ['certFingerprint']],
     ['half a byte of a fingerprint', { certFingerprint: 'a'.repeat(41) }, ['certFingerprint']],
-    ['two faults', { name: '', monthlyLimit: 0 }, ['name', 'monthlyLimit']],
+    ['two invalid members', { name: '', monthlyLimit: 0 }, ['name', 'monthlyLimit']],
   ])('DG-03, DG-07: %s is an issue with its path', (_name, given, paths) => {
     expect(pathsOf({ ...LEAST, ...given })).toEqual(paths);
   });
@@ -107,14 +107,14 @@ describe('the input of a client', () => {
   const COLONS = 'AB:'.repeat(32).slice(0, -1);
 
   it.each([
-    ['of openssl x509', `sha256 Fingerprint=${COLONS}`],
-    ['of older openssl', `SHA256 Fingerprint=${COLONS}`],
+    ['from openssl x509', `sha256 Fingerprint=${COLONS}`],
+    ['from older openssl', `SHA256 Fingerprint=${COLONS}`],
     ['with the name of the digest', `SHA256:${SHA256}`],
-    ['of OpenSSH', 'SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDvUsUZsWZ6iLzNCFo'],
+    ['from OpenSSH', 'SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDvUsUZsWZ6iLzNCFo'],
     ['in base64', 'uNiVztksCsDhcc0u9e8BrrJXVGDvUsUZsWZ6iLzNCFo='],
     ['of MD5', 'AB:'.repeat(16).slice(0, -1)],
-    ['with spaces, of Windows', 'ab '.repeat(20).trimEnd()],
-    ['behind an invisible mark, of Windows', `\u200e${'ab'.repeat(20)}`],
+    ['with spaces, from Windows', 'ab '.repeat(20).trimEnd()],
+    ['after an invisible mark, from Windows', `\u200e${'ab'.repeat(20)}`],
     ['with hyphens', 'ab-'.repeat(32).slice(0, -1)],
     ['with 0x', `0x${SHA256}`],
     ['with a colon at the end', `${COLONS}:`],

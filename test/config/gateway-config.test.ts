@@ -86,7 +86,7 @@ it.each([
 /** A file with errors of its schema and of its members together; each is told, in any order. */
 const together: [what: string, source: string, expected: string[]][] = [
   [
-    'an unknown service beside a missing alias',
+    'an unknown service and a missing alias',
     'services: {a: local}\nendpoints:\n  - {methods: [GET], path: /a, services: [ghost]}',
     [
       '1: webhook_alias: is required: set deprecated_at and sunset',
@@ -99,7 +99,7 @@ const together: [what: string, source: string, expected: string[]][] = [
     ['4: endpoints.0: has the unknown member visibilty', '4: endpoints.0.services: "ghost" is not under services'],
   ],
   [
-    'an unknown binding beside a wrong method',
+    'an unknown binding and a wrong method',
     `${HEAD}binding: [ghost]\nendpoints:\n  - {methods: [FETCH], path: /a}`,
     [
       '5: endpoints.0.methods.0: must be one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
@@ -107,12 +107,12 @@ const together: [what: string, source: string, expected: string[]][] = [
     ],
   ],
   [
-    'an endpoint twice beside a limit that is a word',
+    'a duplicate endpoint and a limit that is a word',
     `${HEAD}endpoints:\n  - {methods: [GET], path: /a}\n  - {methods: [GET], path: /a, timeout_ms: soon}`,
     ['5: endpoints.1.timeout_ms: must be a number', '5: endpoints.1.path: GET /a is registered twice'],
   ],
   [
-    'tokens of a public endpoint beside a service at a wrong place',
+    'tokens of a public endpoint and a service with a wrong URL',
     `services: {accounts: 'ftp://x'}\nwebhook_alias: {deprecated_at: soon, sunset: 2027-11-01T00:00:00Z}\nendpoints:\n  - {methods: [GET], path: /a, services: [accounts], visibility: public, tokens: [user]}`,
     [
       '1: services.accounts: must be local, or an http or https URL without user and query',
@@ -135,7 +135,7 @@ const together: [what: string, source: string, expected: string[]][] = [
     `${HEAD}endpoints: [all, null]`,
     ['3: endpoints.0: must be a mapping', '3: endpoints.1: must be a mapping'],
   ],
-  ['a word alone', 'services', ['1: the file: must be a mapping']],
+  ['a single word', 'services', ['1: the file: must be a mapping']],
   ['nothing', '', ['1: the file: must be a mapping']],
 ];
 
@@ -190,7 +190,7 @@ endpoints:
 it.each([
   ['a tab', `${HEAD}endpoints:\n\t- {}`, 4],
   ['an open bracket', `${HEAD}endpoints: [`, 3],
-  ['a member twice', `${HEAD}services: {}\nendpoints: []`, 3],
+  ['a duplicate member', `${HEAD}services: {}\nendpoints: []`, 3],
 ])('YAML with %s is rejected with its line', (_fault, source, line) => {
   expect(faults(source)[0]).toMatch(new RegExp(`^gateway\\.yaml:${line}: not valid YAML: `));
 });

@@ -62,10 +62,10 @@ it('D2-10: a service needs only a URL, and other members take the documented def
 });
 
 const limits: [name: string, Written, timeoutMs: number, maxBytes: number][] = [
-  ['nothing said', { service: 'http://host' }, 30_000, 1_048_576],
-  ['the service says it', { service: '{at: http://host, timeout_ms: 5, max_body_bytes: 0}' }, 5, 0],
+  ['nothing is set', { service: 'http://host' }, 30_000, 1_048_576],
+  ['the service sets them', { service: '{at: http://host, timeout_ms: 5, max_body_bytes: 0}' }, 5, 0],
   [
-    'the endpoint says it',
+    'the endpoint sets them',
     {
       service: '{at: http://host, timeout_ms: 5, max_body_bytes: 0}',
       endpoint: 'services: [a], timeout_ms: 7, max_body_bytes: 9',
@@ -75,13 +75,13 @@ const limits: [name: string, Written, timeoutMs: number, maxBytes: number][] = [
   ],
   ['no limit', { service: 'http://host', endpoint: 'services: [a], max_body_bytes: 0' }, 30_000, 0],
   [
-    'its first service says it',
+    'its first service sets them',
     { service: '{at: http://host, timeout_ms: 5}', endpoint: 'services: [a, b]' },
     5,
     1_048_576,
   ],
   [
-    'another service says it',
+    'another service sets them',
     { service: '{at: http://host, timeout_ms: 5}', endpoint: 'services: [b, a]' },
     30_000,
     1_048_576,

@@ -113,12 +113,12 @@ const FAULTS: Fault[] = [
     says: OWNS,
   },
   {
-    name: 'the role of services is a superuser',
+    name: 'the service role is a superuser',
     statements: ({ service }) => [`alter role ${service} superuser`, `alter role ${service} nosuperuser`],
     says: OWNS,
   },
   {
-    name: 'the role of services is a member of the owner, though it inherits nothing',
+    name: 'the service role is a member of the owner, without inheriting',
     statements: ({ owner, service }) => [
       `grant ${owner} to ${service} with inherit false`,
       `revoke ${owner} from ${service}`,
@@ -126,7 +126,7 @@ const FAULTS: Fault[] = [
     says: OWNS,
   },
   {
-    name: 'the role of services owns the database',
+    name: 'the service role owns the database',
     statements: ({ owner, service }) => [
       `alter database ${service} owner to ${service}`,
       `alter database ${service} owner to ${owner}`,
@@ -134,12 +134,12 @@ const FAULTS: Fault[] = [
     says: OWNS,
   },
   {
-    name: 'the role of services may create in the schema',
+    name: 'the service role may create objects in the schema',
     statements: () => ['grant create on schema public to public', 'revoke create on schema public from public'],
     says: /the role \S+ of DATABASE_URL may create in the schema public: revoke create on schema public from it and from public/,
   },
   {
-    name: 'the role of services does not exist',
+    name: 'the service role does not exist',
     urls: ({ service }) => ({ service: Object.assign(new URL(service), { username: 'nobody' }).href }),
     says: /the role nobody of DATABASE_URL does not exist: create it, see docs\/operations\/database-roles.md/,
   },

@@ -18,9 +18,9 @@ it.each([
     ['b[1].d is not shown'],
   ],
   ['another type', '{"a": "1"}', '', '{"a":1}', ['a is number, not string: 1']],
-  ['null where there is a value', '{"a": null}', '', '{"a":"x"}', ['a is string, not null: "x"']],
-  ['no rows where there are some', '[{"a": 1}]', '', '[]', ['the answer is empty']],
-  ['another value where all are fixed', '{"a": 1}', 'fixed', '{"a":2}', ['a is 2, not 1']],
+  ['null instead of a value', '{"a": null}', '', '{"a":"x"}', ['a is string, not null: "x"']],
+  ['no rows instead of some', '[{"a": 1}]', '', '[]', ['the answer is empty']],
+  ['another value if all values are fixed', '{"a": 1}', 'fixed', '{"a":2}', ['a is 2, not 1']],
   ['another value of a member that is not fixed', '{"a": 1, "b": 1}', 'fixed: a', '{"a":1,"b":2}', []],
   ['the last line of an output', '{"a": 1}', 'fixed', 'a line\n{"a":1}\n', []],
 ])('a JSON response in the docs is compared with the real one: %s', (_name, shown, info, output, expected) => {

@@ -51,7 +51,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is unava
       () => expect.poll(() => complaints.filter((text) => text.includes('retrying')).length).toBeGreaterThan(1),
     ],
     ['keeps its connections open and does not respond', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS)],
-    ['is frozen, and then dead', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS).then(() => proxy.set('cut'))],
+    ['freezes and then dies', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS).then(() => proxy.set('cut'))],
   ])(
     'D6-18: while it %s nothing is committed or dead-lettered, and afterwards all events are applied',
     async (_how, begin, meanwhile) => {

@@ -63,10 +63,14 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
   });
 
   it.each([
-    ['U+0000 and bytes that are no UTF-8', Buffer.from([0, 0xff, 0xfe, 0x80, 0x5c, 0x22, 0]), { 'event-id': 'x' }],
+    ['U+0000 and bytes that are not UTF-8', Buffer.from([0, 0xff, 0xfe, 0x80, 0x5c, 0x22, 0]), { 'event-id': 'x' }],
     ['no bytes and no headers', Buffer.alloc(0), {}],
     ['a tombstone', null, { note: '' }],
-    ['JSON as it came', Buffer.from('{ "a":\n1e400, "b":"\\u0000ü" }'), { 'x-ü': '„ü“ \\ " {} ,', null: 'null' }],
+    [
+      'JSON with unusual formatting',
+      Buffer.from('{ "a":\n1e400, "b":"\\u0000ü" }'),
+      { 'x-ü': '„ü“ \\ " {} ,', null: 'null' },
+    ],
     ['200 KiB', Buffer.alloc(200 * 1024, 'portcullis'), { 'correlation-id': 'c'.repeat(1_024) }],
   ])('D6-16: value and headers arrive unchanged: %s', async (_name, value, headers) => {
     const recorder = new Recorder();

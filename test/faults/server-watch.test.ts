@@ -33,7 +33,7 @@ describe('connections to a server whose address may fail over', () => {
 
   it.each([
     ['still runs the statement', { busy: [7] }, [false, false, false], 0],
-    ['has no such statement', { busy: [] }, [true, false, false], 0],
+    ['no longer runs the statement', { busy: [] }, [true, false, false], 0],
     ['is another server', { server: 'the second' }, [true, true, false], 1],
     ['is a standby', { standby: true, server: 'the second' }, [false, false, false], 0],
   ])(

@@ -36,13 +36,13 @@ it.each<[string, unknown, unknown]>([
   ['no chain id', null, HISTORY],
   ['a chain id in decimal', '1', HISTORY],
   ['a chain id as a number', 1, HISTORY],
-  ['a chain id beyond what can be counted', `0x${'f'.repeat(16)}`, HISTORY],
+  ['a chain id beyond the safe integers', `0x${'f'.repeat(16)}`, HISTORY],
   ['a quantity with leading zeros', '0x01', HISTORY],
   ['no history', '0x1', null],
   ['a history as text', '0x1', 'fast'],
-  ['rewards that are no list', '0x1', { ...HISTORY, reward: {} }],
+  ['rewards that are not a list', '0x1', { ...HISTORY, reward: {} }],
   ['no blocks', '0x1', { ...HISTORY, reward: [], baseFeePerGas: ['0x1'] }],
-  ['a reward too few', '0x1', { ...HISTORY, reward: [['0x1', '0x2'], ...HISTORY.reward.slice(1)] }],
+  ['one reward missing', '0x1', { ...HISTORY, reward: [['0x1', '0x2'], ...HISTORY.reward.slice(1)] }],
   ['a reward with one null', '0x1', { ...HISTORY, reward: [['0x1', null, '0x2'], ...HISTORY.reward.slice(1)] }],
   ['rewards of fewer blocks', '0x1', { ...HISTORY, reward: HISTORY.reward.slice(1) }],
   ['no base fees', '0x1', { ...HISTORY, baseFeePerGas: [] }],
@@ -54,7 +54,7 @@ it.each<[string, unknown, unknown]>([
     '0x1',
     { ...HISTORY, baseFeePerGas: ['0x1', '0x1', '0x1', `0x1${'0'.repeat(64)}`] },
   ],
-  ['a block number that cannot be counted', '0x1', { ...HISTORY, oldestBlock: '0x1fffffffffffff' }],
+  ['a block number beyond the safe integers', '0x1', { ...HISTORY, oldestBlock: '0x1fffffffffffff' }],
 ])('4.9-05: a response with %s is malformed', (_name, chainId, history) => {
   expect(gasPricesOf(chainId, history)).toBeUndefined();
 });

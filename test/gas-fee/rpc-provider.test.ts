@@ -112,12 +112,12 @@ const PRICE = { chainId: 56, baseFee: null, priorityFee: null, gasPrice: '300000
 const failure = (code: number, message: string) => ({ error: { code, message } });
 
 it.each<[string, number, object]>([
-  ['of JSON-RPC', 200, failure(-32_601, 'a-key')],
-  ['of EIP-1474', 200, failure(-32_004, 'a-key')],
-  ['of Geth before London', 200, failure(-32_601, 'the method eth_feeHistory does not exist/is not available')],
-  ['of Ganache', 200, failure(-32_000, 'Method eth_feeHistory not supported.')],
-  ['of Hyperledger Besu', 200, failure(-32_604, 'Method not enabled')],
-  ['of a provider with a status of its own', 400, failure(-32_600, 'Unsupported method: eth_feeHistory on X')],
+  ['as in JSON-RPC', 200, failure(-32_601, 'a-key')],
+  ['as in EIP-1474', 200, failure(-32_004, 'a-key')],
+  ['by Geth before London', 200, failure(-32_601, 'the method eth_feeHistory does not exist/is not available')],
+  ['by Ganache', 200, failure(-32_000, 'Method eth_feeHistory not supported.')],
+  ['by Hyperledger Besu', 200, failure(-32_604, 'Method not enabled')],
+  ['by a provider with its own status', 400, failure(-32_600, 'Unsupported method: eth_feeHistory on X')],
   ['with 403', 403, failure(-32_601, 'rpc method is not whitelisted')],
   ['with 404', 404, failure(-32_601, 'x')],
   ['without a message', 200, { error: { code: -32_601 } }],

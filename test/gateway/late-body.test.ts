@@ -44,9 +44,9 @@ const bearer = (token: string) => ({ ...JSON_TYPE, authorization: `Bearer ${toke
 
 const REQUESTS: [string, Late][] = [
   ['GraphQL', { path: '/graphql', body: mutation, headers: bearer }],
-  ['a form of GraphQL', { path: '/graphql', body: form, headers: formHeaders }],
+  ['a GraphQL form', { path: '/graphql', body: form, headers: formHeaders }],
   [
-    'a file of GraphQL',
+    'a GraphQL upload',
     { path: '/graphql', body: formOf([operationsPart, mapPart, filePart]), headers: formHeaders, at: -20 },
   ],
   ['REST', { path: '/v1/wallets/00000000-0000-4000-8000-000000000000/rules', body: rule, headers: bearer }],

@@ -141,7 +141,7 @@ const paths = mistakes<string | (() => string)>(
   [
     ...UNKNOWN_PATHS.map(([what, to, reason]): Row<string> => [what, to, envelope('not_found'), notFound(reason)]),
     [
-      'a wallet that is no UUID',
+      'a wallet id that is not a UUID',
       () => `POST /v1/wallets/w1/networks/${p.demo.network_id}`,
       '{"path":"wallet_id","message":"must be a UUID',
     ],
@@ -162,7 +162,7 @@ const wrongRules = mistakes<Given>(
   (given) => ({ ...posted('')(given), to: rules() }),
   [
     ['no body', '', 'must be JSON, but is empty'],
-    ['a comma too many', '{\n  "name": "x",\n}', 'must be JSON, but is malformed at line 3 column 1'],
+    ['a trailing comma', '{\n  "name": "x",\n}', 'must be JSON, but is malformed at line 3 column 1'],
     [
       'networkId',
       autoTransfer({ network_id: undefined, networkId: ZEROS }),
@@ -282,7 +282,7 @@ const others = mistakes<() => Omit<Request, 'to'> & { to?: string }>(
   (request) => ({ to: 'POST /v2/mcp', ...request() }),
   [
     [
-      'a session of MCP',
+      'an MCP session',
       () => ({ token: p.demo.client.client_secret, headers: { ...ACCEPT, 'mcp-session-id': 'x' }, json: {} }),
       envelope('not_found'),
       notFound('sessions are not supported'),

@@ -73,7 +73,7 @@ describe('a request', () => {
 
   it.each([
     ['another method', 'DELETE', '/things'],
-    ['HEAD of a route of POST alone', 'HEAD', '/things/1/parts/2'],
+    ['HEAD of a route with only POST', 'HEAD', '/things/1/parts/2'],
     ['OPTIONS', 'OPTIONS', '/things'],
     ['letters of another case', 'GET', '/Things'],
     ['a method of another case', 'get', '/things'],

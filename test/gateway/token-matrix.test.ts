@@ -184,7 +184,7 @@ describe('a token at every endpoint', () => {
   });
 
   it.each(shown)(
-    '1-02 D8-08 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27 D3-32: %s: a token that is %s',
+    '1-02 D8-08 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27 D3-32: %s token (%s) is served or rejected as documented',
     async (_caller, _state, caller, state, turn) => {
       const cases = shownTo(turn).map(([route, needs]) => {
         const bearer = `Bearer ${state.forge(forge, caller, EVERYTHING.join(' '))}`;

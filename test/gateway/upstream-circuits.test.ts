@@ -63,17 +63,14 @@ describe('an upstream response', () => {
   it.each<[name: string, bytes: string]>([
     ['with a head of 64 KiB and more', headOf(64 * KIBIBYTE)],
     ['with 70 fields of 1 KiB', fields(70)],
-    [
-      'of 100 Continue that nobody asked for',
-      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
-    ],
-    ['of 101 that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'],
+    ['of an unrequested 100 Continue', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ['of an unrequested 101', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'],
     ['that is not HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
     ['with two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
     ['with a length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['with a NUL in a field', 'HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n'],
     ['with an unknown transfer coding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n'],
-    ['with a status that is none', 'HTTP/1.1 999 ?\r\nContent-Length: 0\r\n\r\n'],
+    ['with an invalid status', 'HTTP/1.1 999 ?\r\nContent-Length: 0\r\n\r\n'],
   ])('D6-27: %s fails only its own request', async (_name, bytes) => {
     let isBad = true;
     act = (socket) => (isBad ? socket.write(bytes) : ok(socket));

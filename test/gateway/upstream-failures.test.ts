@@ -176,7 +176,7 @@ describe('an upstream that cannot be reached, or closes the connection', () => {
 
 describe('a response that breaks off', () => {
   const partial: [name: string, head: string, body: string][] = [
-    ['of a known length', 'Content-Length: 100', 'abc'],
+    ['with a known length', 'Content-Length: 100', 'abc'],
     ['in chunks', 'Transfer-Encoding: chunked', '3\r\nabc\r\n'],
     ['within a chunk', 'Transfer-Encoding: chunked', '9\r\nabc'],
     ['with a broken chunk', 'Transfer-Encoding: chunked', '3\r\nabc\r\nzz\r\n'],

@@ -66,32 +66,32 @@ const TOLD = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'api.example', 
 const REQUESTS: Row[] = [
   [
     'D2-10',
-    'carries no field of the connection that it came by',
+    'has no hop-by-hop field',
     { ...HOPS, 'X-Kept': 'yes' },
     { ...NO_HOPS, connection: 'keep-alive', 'x-kept': 'yes' },
   ],
   [
     'D2-10 D2-06',
-    'loses nothing by a Connection field that every recipient needs',
+    'keeps fields that every recipient needs, even if Connection names them',
     { Connection: `close, ${Object.keys(NEEDED)}, X-Real-IP, Host`, ...NEEDED },
     { ...NEEDED, 'x-real-ip': '198.51.100.7', host: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
   ],
   [
     'D2-10',
-    'says who asks, as a trusted proxy told it, and by one address',
+    'has the one client address that a trusted proxy sent',
     { 'X-Forwarded-For': '1.1.1.1, 198.51.100.7, 127.0.0.9', Forwarded: 'for=1.1.1.1', ...TOLD },
     { 'x-forwarded-for': '198.51.100.7', 'x-real-ip': '198.51.100.7', forwarded: undefined, ...TOLD },
   ],
   [
     'D2-23',
-    'names no address of a client that a trusted proxy has named none of',
+    'has no client address if the trusted proxy sent none',
     { 'X-Forwarded-For': '1.1.1.1, unknown', 'X-Real-IP': '1.1.1.1' },
     { 'x-forwarded-for': 'unknown', 'x-real-ip': '127.0.0.1' },
   ],
   ...Object.entries({ '': '1.1.1.1', unknown: 'unknown', '198.51.100.7': '198.51.100.7' }).map(
     ([last, address]): Row => {
       const sent = { 'X-Forwarded-For': '1.1.1.1', 'x-forwarded-for': last };
-      return ['D2-23', `reads of two fields the last ("${last}")`, sent, { 'x-forwarded-for': address }];
+      return ['D2-23', `uses the last of two fields ("${last}")`, sent, { 'x-forwarded-for': address }];
     },
   ),
   ...Object.entries({
@@ -102,7 +102,7 @@ const REQUESTS: Row[] = [
     x: 'http',
   }).map(([said, proto]): Row => {
     const sent = { 'X-Forwarded-Proto': said };
-    return ['D2-10', `carries of the protocols "${said}" the client’s`, sent, { 'x-forwarded-proto': proto }];
+    return ['D2-10', `has the protocol of the client from "${said}"`, sent, { 'x-forwarded-proto': proto }];
   }),
   [
     'D2-05 D2-06',
@@ -224,7 +224,7 @@ describe('the trace context of an upstream request', () => {
     ['that cannot be read has no state', { traceparent: '00-1-2-01' }, OURS, { traceparent: OURS, baggage: 'y=2' }],
     ['that begins here has no state', {}, OURS, { traceparent: OURS, baggage: 'y=2' }],
     [
-      'is the caller’s where nothing is traced',
+      'is the one of the client if tracing is off',
       { traceparent: 'a' },
       undefined,
       { traceparent: 'a', tracestate: 'x=1', baggage: 'y=2' },
@@ -282,7 +282,7 @@ describe('an upstream response', () => {
   it.each([
     ['a length that is repeated', 'HTTP/1.1 200 OK\nContent-Length: 2\nContent-Length: 3', 'ok!'],
     ['two lengths in a field', 'HTTP/1.1 200 OK\nContent-Length: 2, 2', 'ok'],
-    ['a length that is no number', 'HTTP/1.1 200 OK\nContent-Length: two', 'ok'],
+    ['a length that is not a number', 'HTTP/1.1 200 OK\nContent-Length: two', 'ok'],
     ['a length and chunks', 'HTTP/1.1 200 OK\nContent-Length: 2\nTransfer-Encoding: chunked', '2\r\nok\r\n0\r\n\r\n'],
     ['an unrequested transfer coding', 'HTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked', '0\r\n\r\n'],
     ['an invalid status', 'HTTP/1.1 999 No\nContent-Length: 0', ''],
@@ -290,7 +290,7 @@ describe('an upstream response', () => {
     ['a space before the colon', 'HTTP/1.1 200 OK\nX-A : 1\nContent-Length: 0', ''],
     ['a control character', 'HTTP/1.1 200 OK\nX-A: a\x01b\nContent-Length: 0', ''],
     ['another protocol', 'SSH-2.0-OpenSSH_9.9', ''],
-    ['an upgrade that nobody asked for', 'HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade', ''],
+    ['an unrequested upgrade', 'HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade', ''],
     ['headers without an end', `HTTP/1.1 200 OK\nX-A: ${'a'.repeat(70_000)}`, ''],
   ])('D2-10: with %s is a 502, and nothing of it is passed on', async (_name, head, body) => {
     const got = await passed(head, body);

@@ -188,7 +188,7 @@ describe('an endpoint with a fixed set of statuses', () => {
   type Act = (res: ServerResponse) => unknown;
   const answers: [name: string, act: Act, status: number, message: string][] = [
     ['does not answer', () => undefined, 500, 'internal_error'],
-    ['breaks off', (res) => res.destroy(), 500, 'internal_error'],
+    ['closes the connection', (res) => res.destroy(), 500, 'internal_error'],
     ['says 503', (res) => res.writeHead(503, { 'Retry-After': '9' }).end('theirs'), 500, 'internal_error'],
     ['says 502', (res) => res.writeHead(502).end('theirs'), 500, 'internal_error'],
     ['says 504', (res) => res.writeHead(504).end('theirs'), 500, 'internal_error'],

@@ -67,9 +67,9 @@ const ENDLESS = { tokenExpiry: { enabled: false, duration: 60 } };
 const ENDING = { tokenExpiry: { enabled: true, duration: 600 } };
 type Changed = [name: string, from: Partial<ClientInput>, to: Partial<ClientInput>];
 const TAKING: Changed[] = [
-  ['take a scope away', { scopes: ['accounts:read', 'wallets:read'] }, { scopes: ['wallets:read'] }],
-  ['take all scopes away', { scopes: ['accounts:read'] }, { scopes: [] }],
-  ['give one scope for another', { scopes: ['accounts:read'] }, { scopes: ['wallets:read', 'users:read'] }],
+  ['remove a scope', { scopes: ['accounts:read', 'wallets:read'] }, { scopes: ['wallets:read'] }],
+  ['remove all scopes', { scopes: ['accounts:read'] }, { scopes: [] }],
+  ['replace one scope by another', { scopes: ['accounts:read'] }, { scopes: ['wallets:read', 'users:read'] }],
   ['switch expiry on', ENDLESS, ENDING],
 ];
 const GIVING: Changed[] = [

@@ -179,19 +179,19 @@ describe('the recorded response of a valid operation', () => {
 describe('the record of an invalid operation', () => {
   it.each<[fault: string, query: string, variables?: Record<string, unknown>]>([
     ['an unknown member', IN, { in: { name: 'Ada', pasword: SECRET } }],
-    ['a string in the place of an object', IN, { in: SECRET }],
+    ['a string instead of an object', IN, { in: SECRET }],
     [
-      'a list in the place of a string',
+      'a list instead of a string',
       'mutation ($p: String!) { setSupervisorPassword(id: "7", password: $p) }',
       { p: [SECRET, `${SECRET}\n"'\u0007`] },
     ],
     [
-      'a number in the place of a string',
+      'a number instead of a string',
       'mutation ($password: String!) { setSupervisorPassword(id: "7", password: $password) }',
       { password: 47_114_711 },
     ],
     ['an unknown argument', `mutation { setSupervisorPassword(id: "7", pasword: "${SECRET}") }`],
-    ['a member too many', `mutation { createSupervisor(input: {name: "a", password: "${SECRET}", x: 1}) }`],
+    ['an additional member', `mutation { createSupervisor(input: {name: "a", password: "${SECRET}", x: 1}) }`],
     [
       'members of other names',
       `mutation { createSupervisor(input: {nme: "a", pasword: """one\n  ${SECRET}\ntwo""", contact: {city: "${'long '.repeat(30)}"}}) }`,
@@ -199,7 +199,7 @@ describe('the record of an invalid operation', () => {
     ['a value without quotes', SET.replace('"***"', 'ZQhunter2')],
     ['a list', SET.replace('"***"', '[ZQhunter2, 1]')],
     ['words without quotes', SET.replace('"***"', 'correct ZQhunter2')],
-    ['a string too many', SET.replace('"***"', `"a" "${SECRET}" """${SECRET}"""`)],
+    ['an additional string', SET.replace('"***"', `"a" "${SECRET}" """${SECRET}"""`)],
     ['other quotes', SET.replace('"***"', "'ZQhunter2'")],
     ['a string without its end', SET.replace('"***"', `"ab${SECRET}`)],
   ])('D2-21: with %s has no secret in its request or its error, which still has a location', async (...given) => {

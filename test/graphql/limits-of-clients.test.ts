@@ -121,9 +121,9 @@ describe('a request that is not a batch', () => {
   it.each([
     ['a single operation', { json: { query: QUERY } }],
     ['a body that is not JSON', { body: '[{"query":', headers: type }],
-    ['a body that is no operation', { json: 7 }],
+    ['a body that is not an operation', { json: 7 }],
     ['an empty batch', { json: [] }],
-    ['a batch of too many', { json: Array.from({ length: 11 }, () => ({ query: QUERY })) }],
+    ['a batch over its limit', { json: Array.from({ length: 11 }, () => ({ query: QUERY })) }],
     ['a body of another type', { body: '[]', headers: { 'content-type': 'text/plain' } }],
     ['a body that is too large', { body: `[${' '.repeat(1024 * 1024)}]`, headers: type }],
   ])('8-05 D2-20: %s gets a 429 with its headers when nothing is left', async (_name, request) => {

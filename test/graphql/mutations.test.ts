@@ -63,8 +63,8 @@ describe('registerTransaction', () => {
     ['an id of 129 characters', { ...INPUT, id: 'x'.repeat(129) }, [['id']]],
     ['U+0000 in the id', { ...INPUT, id: 'a\0b' }, [['id']]],
     ['a lone surrogate in the id', { ...INPUT, id: 'a\ud800' }, [['id']]],
-    ['an asset that is no UUID', { ...INPUT, assetId: 'gold' }, [['assetId']]],
-    ['two faults', { ...INPUT, id: '', assetId: 'gold' }, [['id'], ['assetId']]],
+    ['an asset id that is not a UUID', { ...INPUT, assetId: 'gold' }, [['assetId']]],
+    ['two invalid members', { ...INPUT, id: '', assetId: 'gold' }, [['id'], ['assetId']]],
   ])('DG-03: %s is a ValidationError that names the member', async (_name, input, paths) => {
     const result = await register(input);
     expect(result.__typename).toBe('ValidationError');

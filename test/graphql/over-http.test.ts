@@ -120,8 +120,8 @@ describe('a multipart form', () => {
   const FORMS: [what: string, operations: string, map: string, file: string][] = [
     ['Blobs', part('operations', '; filename="blob"', json), part('map', '; filename="blob"', json), ''],
     ['a type and no file name', part('operations', '', json), part('map', '', `${json}; charset=utf-8`), ''],
-    ['a type of octets', part('operations', '', 'Content-Type: application/octet-stream'), '', ''],
-    ['a file name alone', part('operations', '; filename="operations.json"'), part('map', '; filename=""'), ''],
+    ['the type application/octet-stream', part('operations', '', 'Content-Type: application/octet-stream'), '', ''],
+    ['only a file name', part('operations', '; filename="operations.json"'), part('map', '; filename=""'), ''],
     ['a map as a Blob', '', part('map', '; filename="blob"', json), ''],
     ['a file with an empty name', '', '', part('0', '; filename=""', 'Content-Type: text/csv')],
   ];

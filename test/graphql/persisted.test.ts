@@ -56,7 +56,7 @@ const ANSWER = { data: { me: { nodeId: expect.any(String) } } };
 describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => {
   it.each([
     ["by Apollo's hash", byHash(ME)],
-    ['by its hash, beside an empty document', { query: '', ...byHash(ME) }],
+    ['by its hash, with an empty document', { query: '', ...byHash(ME) }],
     ['by documentId', { documentId: hashOf(ME) }],
     ['by documentId with its prefix', { documentId: `sha256:${hashOf(ME)}` }],
     ['by a name of the file', { documentId: 'Me-1' }],
@@ -103,7 +103,7 @@ describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => 
   it.each([
     ['an unknown hash', byHash(OTHER), 'PERSISTED_QUERY_NOT_FOUND'],
     ['an unknown id', { documentId: 'constructor' }, 'PERSISTED_QUERY_NOT_FOUND'],
-    ['a hash that is none', { extensions: { persistedQuery: { sha256Hash: 'x' } } }, 'PERSISTED_QUERY_MALFORMED'],
+    ['an invalid hash', { extensions: { persistedQuery: { sha256Hash: 'x' } } }, 'PERSISTED_QUERY_MALFORMED'],
     ['a number as a hash', { extensions: { persistedQuery: { sha256Hash: 1 } } }, 'PERSISTED_QUERY_MALFORMED'],
     ['a list as an id', { documentId: ['Me-1'] }, 'PERSISTED_QUERY_MALFORMED'],
     ['a listed document over a limit', byHash(COSTLY), 'LIMIT_EXCEEDED'],

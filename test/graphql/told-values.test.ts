@@ -18,8 +18,8 @@ type Fault = [name: string, operation: { query: string; variables?: Record<strin
 
 /** Values in wrong places, and what their errors still tell. */
 const FAULTS: Fault[] = [
-  ['a list for an object', given([{ ...GOOD, password: SECRET }]), 'to be an object.'],
-  ['a string for an object', given(SECRET), 'Variable "$i" has invalid value: Expected value of'],
+  ['a list instead of an object', given([{ ...GOOD, password: SECRET }]), 'to be an object.'],
+  ['a string instead of an object', given(SECRET), 'Variable "$i" has invalid value: Expected value of'],
   ['a member that is missing', given({ username: 'u', password: SECRET }), '"role" is required in it.'],
   ['a member that is misspelt', given({ ...GOOD, pasword: SECRET }), 'not to include unknown field "pasword"'],
   [
@@ -44,7 +44,7 @@ const FAULTS: Fault[] = [
   ['a large number', { query: LIMIT, variables: { n: 47_114_711_471_147 } }, 'non 32-bit signed integer value.'],
   ['an object for an id', { query: '{ account(id: {a: "ZQhunter2"}) { id } }' }, 'non-string and non-integer value.'],
   [
-    'a literal with a member too many',
+    'a literal with an additional member',
     { query: literal(`{username: "u", role: "r", password: "${SECRET}", x: 1}`) },
     'unknown field "x"',
   ],
@@ -80,11 +80,11 @@ const FAULTS: Fault[] = [
     'The value does not exist in "ClientStatus" enum.',
   ],
   [
-    'a string behind a string',
+    'a string after a string',
     { query: literal(`{password: "a" "${SECRET}"}`) },
     'Syntax Error: Expected Name, found String.',
   ],
-  ['a block string behind a string', { query: literal(`{password: "a" """${SECRET}"""}`) }, 'found BlockString.'],
+  ['a block string after a string', { query: literal(`{password: "a" """${SECRET}"""}`) }, 'found BlockString.'],
   [
     'words without quotes',
     { query: literal(`{password: correct horse ${SECRET}}`) },

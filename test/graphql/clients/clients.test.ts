@@ -22,7 +22,7 @@ const CLIENTS: [name: string, connect: (door: Door) => RealClient][] = [
   ['Apollo Client in batches', apolloInBatches],
   ['urql with graphql-ws', urqlWithSockets],
   ['urql by GET, with graphql-sse', urqlWithEvents],
-  ['urql alone', urqlAlone],
+  ['urql without add-ons', urqlAlone],
 ];
 
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';

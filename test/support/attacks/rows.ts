@@ -325,7 +325,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
       },
     },
   },
-  'uploads whose file does not come': {
+  'uploads whose file never arrives': {
     clause: 'D6-25',
     ways: {
       'undeclared small objects': uploads(120, () =>
@@ -439,7 +439,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
         );
         return many(60, () => attacker.send(bytes));
       },
-      'callers who leave': (attacker) => {
+      'clients that disconnect': (attacker) => {
         const bytes = post('/graphql', attacker.bearer, preview(attacker, 12, 1_000));
         return many(
           100,
@@ -537,7 +537,7 @@ export const ANONYMOUS: Readonly<Record<string, Attack>> = {
     const head = `GET /health HTTP/1.1\r\nHost: x\r\n${`X-Filler: ${'x'.repeat(990)}\r\n`.repeat(150)}`;
     return many(2_000, (at) => attacker.send(head, { from: networkOf(at), heldMs: HELD_MS }));
   },
-  'connections that say nothing': (attacker) =>
+  'connections that send nothing': (attacker) =>
     many(2_000, (at) => attacker.send('', { from: networkOf(at), heldMs: HELD_MS })),
   'requests without a token': (attacker) =>
     many(3_000, (at) => attacker.send(request('GET', '/v1/accounts'), { from: networkOf(at) })),

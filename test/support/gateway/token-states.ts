@@ -117,42 +117,42 @@ export const STATES: readonly TokenState[] = [
   claiming('good', 'good', {}),
   claiming('without exp', 'good', { exp: undefined }),
   written(
-    'of the secret before',
+    'signed with the previous secret',
     'good',
     bySecret((forge, caller) => forge.secret(caller, 'previous')),
   ),
-  claiming('without its permission', 'powerless', { scope: 'nothing:read' }),
+  claiming('without the permission', 'powerless', { scope: 'nothing:read' }),
   claiming('without a scope', 'powerless', { scope: undefined }),
-  claiming('for a forgotten password', 'forgot_password', { token_use: 'forgot_password' }),
+  claiming('for a password reset', 'forgot_password', { token_use: 'forgot_password' }),
   claiming('expired', 'bad', (forge) => ({ exp: seconds(forge, -1) }), { told: 'expired' }),
   claiming('not valid yet', 'bad', (forge) => ({ nbf: seconds(forge, 300) })),
   claiming('for a refresh', 'bad', { token_use: 'refresh' }, { told: 'refresh' }),
   claiming('without sub', 'bad', { sub: undefined }),
-  claiming('of a node that nobody knows', 'bad', { aud: randomUUID() }),
+  claiming('of an unknown node', 'bad', { aud: randomUUID() }),
   claiming('of a disabled client', 'bad', (forge) => ({ client_id: forge.disabledClient }), { told: 'revoked' }),
-  claiming('of a session that is gone', 'bad', { sid: randomUUID() }, LOGIN),
+  claiming('of a deleted session', 'bad', { sid: randomUUID() }, LOGIN),
   claiming('without a session', 'bad', { sid: undefined }, LOGIN),
   written('revoked', 'bad', (_good, { revoked }, caller) => (caller === 'login' ? revoked.login : revoked.api), {
     ...{ told: 'revoked', callers: USER },
   }),
-  written('of the discover secret', 'good', by('discover'), {
+  written('signed with the discover secret', 'good', by('discover'), {
     ...{ callers: ['login', 'api', 'legacy'], becomes: 'discover' },
   }),
-  written('of the legacy secret', 'good', by('legacy'), {
+  written('signed with the legacy secret', 'good', by('legacy'), {
     ...{ callers: ['login', 'api', 'discover'], becomes: 'legacy' },
   }),
-  written('of the user secret', 'bad', by('api'), { callers: OTHERS, becomes: 'api' }),
+  written('signed with the user secret', 'bad', by('api'), { callers: OTHERS, becomes: 'api' }),
   written(
-    'of the secret of nobody',
+    'signed with an unknown secret',
     'bad',
     bySecret(() => 'x'.repeat(40)),
     FORGED,
   ),
   written('with alg none', 'bad', (token) => `${encoded({ alg: 'none' })}.${token.split('.')[1]}.`, FORGED),
-  claiming('of the client of another node', 'bad', (forge) => ({ aud: forge.p.demo.other_node.node_id }), {
+  claiming('for a node other than that of its client', 'bad', (forge) => ({ aud: forge.p.demo.other_node.node_id }), {
     callers: USER,
   }),
-  written('with another spelling of its signature', 'bad', respelled, FORGED),
-  written('with its signature padded', 'bad', (token) => `${token}=`, FORGED),
+  written('with a respelled signature', 'bad', respelled, FORGED),
+  written('with a padded signature', 'bad', (token) => `${token}=`, FORGED),
   written('cut short', 'bad', (token) => token.slice(0, -1), FORGED),
 ];
