@@ -19,7 +19,7 @@ describe('a large request head', () => {
     ['a query', `/nowhere?${'a=%22&'.repeat(25_000)}`, {}],
     ['all of them', `/${'b'.repeat(30_000)}?${'a=%22&'.repeat(5_000)}`, { Referer: HOSTILE.slice(0, 90_000) }],
     ['a path of another form', `/nowhere//${'%41'.repeat(50_000)}`, {}],
-  ])('D2-24: leaves at most 33 KiB in the record of its 404: %s', async (shape, target, headers) => {
+  ])('D2-24: has a record of at most 33 KiB of its 404: %s', async (shape, target, headers) => {
     const id = `large ${shape}`;
     const answer = await sendRaw(p.url, request('GET', target, { 'X-Correlation-ID': id, ...headers }));
     expect(answer.status).toBe(404);

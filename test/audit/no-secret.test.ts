@@ -110,7 +110,7 @@ describe('secrets in requests', () => {
     await fc.assert(property, { numRuns: inject('isThorough') ? 400 : 20 });
   });
 
-  it('D2-21: of a WebSocket upgrade, its connection_init and its operations are not recorded', async () => {
+  it('D2-21: are not recorded from a WebSocket upgrade, its connection_init and its operations', async () => {
     const property = fc.asyncProperty(plainSecret, anySecret, async (plain, secret) => {
       const upgrade = { cookie: `session=${plain}`, 'x-api-token': plain };
       const init = (payload: object) => JSON.stringify({ type: 'connection_init', payload });

@@ -16,7 +16,7 @@ const LONG = 'x'.repeat(60_000);
 
 afterEach(closeSockets);
 
-it('D1-18: with AUDIT_SYNC=on, the disk has the record of each response that was received when the machine loses its power', async () => {
+it('D1-18: with AUDIT_SYNC=on, the disk has the record of each received response when the machine loses power', async () => {
   await using disk = await emptyFolder();
   await using shadow = await emptyFolder();
   const dataDir = await startedDataDir();

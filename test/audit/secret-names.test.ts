@@ -92,7 +92,7 @@ describe('a listed name', () => {
   });
 
   it.each(['text/plain', FORM, 'text/event-stream', 'application/x-ndjson'])(
-    'D1-18: in a UTF-16 body, the body is not recorded as %s',
+    'D1-18: in a UTF-16 body of type %s is not recorded',
     (type) => {
       const text = type === 'text/event-stream' ? 'data: otp=ZQ\n\n' : 'a=1&otp=ZQ';
       expect(maskBody(type, Buffer.from(text, 'utf16le'), { maxBytes: LIMIT, truncated: false })).toBeNull();
@@ -116,8 +116,8 @@ describe('a listed name', () => {
 const CONFIGURED = ['taxid', 'contraseña', 'ключ', 'code'];
 const GAPS = ['_', '-', ' ', '.', '#', '\n', '\b', '__--', '\\', '\u00ad', ' '.repeat(50)];
 
-describe('the fast search for secret names', () => {
-  it.each([...NAMES, ...CONFIGURED])('D1-18: gives the same result as the full search: %s', (listed) => {
+describe('the search for secret names', () => {
+  it.each([...NAMES, ...CONFIGURED])('D1-18: gives the same result with the fast check as in full: %s', (listed) => {
     const secrets = new SecretNames({ mask: CONFIGURED });
     const letters = [...listed.replaceAll('_', '')];
     for (const ending of ['', 's', 'S', '_']) {

@@ -59,7 +59,7 @@ function recordOf<Row extends object>(row: Row): Row {
   return Object.fromEntries(RECORD_COLUMNS.map((name) => [name, row[name as keyof Row]])) as Row;
 }
 
-it('D2-07: the line of a record is one line, and gives the record back', () => {
+it('D2-07: the line of a record has no line feed, and parses back to the record', () => {
   fc.assert(
     fc.property(records, (record) => {
       const line = lineFor(record);
@@ -109,7 +109,7 @@ function storeTests(open: () => Promise<Opened>): void {
     );
   });
 
-  it('D2-07: of a batch that is repeated in part, in any form, each record is stored once', async () => {
+  it('D2-07: each record of a batch that is repeated in part, in any form, is stored once', async () => {
     const drawn = fc.sample(records, { numRuns: 6, seed: 7 }).map((record) => ({ ...record, id: randomUUID() }));
     const ids = drawn.map(({ id }) => id);
     await store.insertAll(drawn.slice(0, 3).map(lineFor));
@@ -127,7 +127,7 @@ describeReal('postgres', 'in PostgreSQL', () => storeTests(realDatabase));
 
 describeReal('postgres', 'while the partition of their month is made', () => {
   // Of a batch that is refused, each half is tried again.
-  it.each([1, 3])('D2-07: a batch of %i that waits for it is stored in it, and nothing is left out', async (count) => {
+  it.each([1, 3])('D2-07: a batch of %i that waits for the partition is stored in it completely', async (count) => {
     await using database = await realDatabase();
     const { db } = database;
     const drawn = fc.sample(records, { numRuns: count, seed: 7 });

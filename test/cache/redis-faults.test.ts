@@ -105,7 +105,7 @@ describeReal('redis', 'faults of the shared cache', () => {
     expect(onOutage).not.toHaveBeenCalled();
   });
 
-  describe('of a Redis that rejects commands', () => {
+  describe('with a Redis that rejects commands', () => {
     const at: TroubledRedis = {
       redis: { address: () => server.url, become: () => undefined, proxy: undefined as never },
       folder: (name) => join(dataDir, name),

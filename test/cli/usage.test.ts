@@ -70,7 +70,7 @@ it('D1-12: the command line uses the bundled Node, wherever it is linked to and 
   expect(stdout).toBe(`${manifest.version}\n`);
 });
 
-it('D1-12: --help lists every command, and --version tells the version', async () => {
+it('D1-12: --help lists every command, and --version prints the version', async () => {
   const help = await portcullis(['--help']);
   expect(help).toMatchObject({ code: 0, err: '' });
   for (const command of NAMES) expect(help.out).toMatch(new RegExp(`^  ${command} +\\w`, 'm'));

@@ -245,7 +245,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     }
   };
 
-  it(`D7-09: ${KILLS === 1 ? 'killed' : 'killed twice'} in the middle, then interrupted, it is finished by another process, and each row was applied once`, async () => {
+  it(`D7-09: an import ${KILLS === 1 ? 'killed' : 'killed twice'} halfway and then interrupted is finished by another process, and applies each row once`, async () => {
     const { nodeId } = await newNode(database.db);
     const file = await fileWith(folder, csvOf(ROWS));
     let spawned = spawnCli(['users', 'import', file, '--node', nodeId], env);

@@ -88,7 +88,7 @@ const limits: [name: string, Written, timeoutMs: number, maxBytes: number][] = [
   ],
 ];
 
-it.each(limits)('D2-10: the limits of an endpoint where %s', (_name, written, timeoutMs, maxBytes) => {
+it.each(limits)('D2-10: an endpoint has the expected limits if %s', (_name, written, timeoutMs, maxBytes) => {
   const [endpoint] = read(written).endpoints;
   expect([endpoint?.timeout_ms, endpoint?.max_body_bytes]).toEqual([timeoutMs, maxBytes]);
 });

@@ -279,7 +279,7 @@ describeReal('chromium', 'the session of the console', () => {
     await signIn(page, p.demo);
   });
 
-  it('renews its tokens before they end, once for all requests that need them', async () => {
+  it('renews its tokens before they expire, once for all requests that need them', async () => {
     const made = await createdClient(p, await p.clientToken(), {
       scopes: ['transactions:read', 'accounts:read'],
       tokenExpiry: { enabled: true, duration: 40 },
@@ -299,7 +299,7 @@ describeReal('chromium', 'the session of the console', () => {
     await expect.poll(() => seen.sent.has(seen.given[1] ?? ''), SOON).toBe(true);
   });
 
-  it('ends by signing out: its tokens no longer work, and nothing of it is left', async () => {
+  it('ends by signing out: its tokens stop working, and nothing of it stays in the browser', async () => {
     const page = await anew();
     const seen = tokensOf(page);
     await signIn(page, p.demo);

@@ -187,7 +187,7 @@ describe('namedClauses', () => {
     expect([...namedClauses(source).keys()]).toEqual(found);
   });
 
-  it('refuses a file that does not parse', () => {
+  it('rejects a file that does not parse', () => {
     expect(() => namedClauses("it('D6-02: x', () => {")).toThrow();
   });
 });

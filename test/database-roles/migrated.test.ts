@@ -188,7 +188,7 @@ describeReal('postgres', 'inconsistent database URLs', () => {
   it.each([
     ['DATABASE_URL', 'MIGRATE_DATABASE_URL'],
     ['MIGRATE_DATABASE_URL', 'DATABASE_URL'],
-  ])('a wrong password is reported as that of %s', async (wrong, right) => {
+  ])('a wrong password in %s is reported for that variable', async (wrong, right) => {
     const urls = { DATABASE_URL: roles.service, MIGRATE_DATABASE_URL: roles.owner };
     const bad = Object.assign(new URL(urls[wrong as keyof typeof urls]), { password: 'wrong' }).href;
     const { code, err } = await portcullis(['migrate'], { ...urls, [wrong]: bad });

@@ -47,7 +47,7 @@ function queueOf(RequestQueue: QueueClass, sent: (id: number) => void) {
 }
 
 describe.each([
-  { way: 'the own', queueClass: ownQueue, timers: 0 },
+  { way: 'our', queueClass: ownQueue, timers: 0 },
   { way: 'the kafkajs', queueClass: libraryQueue, timers: 1 },
 ])('requests of a Kafka connection with $way queue', ({ queueClass, timers }) => {
   beforeEach(() => {

@@ -37,7 +37,7 @@ const ask = (from: string) =>
 /** A connection that was closed unheard has no status. */
 const isRefused = async (from: string) => [NaN, 'closed'].includes(await ask(from));
 
-it('D2-24: half of MAX_CONNECTIONS are open to one peer; one more is closed, and other peers are served', async () => {
+it('D2-24: one peer may hold half of MAX_CONNECTIONS; one more is closed, and other peers are served', async () => {
   const before = await refused('peer');
   await occupy('127.0.0.2', 3);
   expect(await isRefused('127.0.0.2')).toBe(true);
@@ -47,7 +47,7 @@ it('D2-24: half of MAX_CONNECTIONS are open to one peer; one more is closed, and
   await eventually(async () => expect(await ask('127.0.0.2')).toBe(200));
 });
 
-it('D2-24: MAX_CONNECTIONS are open to all, also to a trusted proxy; one more is closed, and the admin listener works', async () => {
+it('D2-24: all peers, a trusted proxy included, may hold MAX_CONNECTIONS; one more is closed, and the admin listener works', async () => {
   const before = await refused('all');
   await occupy(PROXY, 5);
   expect(await isRefused('127.0.0.2')).toBe(true);

@@ -61,7 +61,7 @@ describe('X-Correlation-ID', () => {
     }
   });
 
-  it('D2-05 D2-12: is on the 500 of an internal error and in its log line, and the body reveals nothing', async () => {
+  it('D2-05 D2-12: is returned with the 500 of an internal error and is in its log line, and the body reveals nothing', async () => {
     vi.spyOn(p.service.context.directory, 'authenticate').mockRejectedValueOnce(
       new Error('select secret from clients'),
     );
@@ -88,7 +88,7 @@ describe('X-Correlation-ID', () => {
     for (const { headers } of sent) expect(headers).toMatchObject({ 'correlation-id': 'notified caf\u00e9' });
   });
 
-  it('D2-05: is on a response that could not be recorded', async () => {
+  it('D2-05: is returned with a response that could not be recorded', async () => {
     const full = vi.spyOn(p.service.context.spool, 'isFull', 'get').mockReturnValue(true);
     const answers = await Promise.all(
       ['/v1/accounts', '/nowhere'].map((path) => send('GET', path, { 'X-Correlation-ID': 'full' })),

@@ -41,7 +41,7 @@ function counted(total: number) {
   return { state, pieces: pieces() };
 }
 
-it('for a client that does not read, no more pieces are made than its connection buffers', async () => {
+it('for a client that does not read, no more chunks are made than its connection buffers', async () => {
   const { res, state, read, writable } = connection();
   const { state: made, pieces } = counted(20);
   const sent = sendPieces(res, pieces);
@@ -55,7 +55,7 @@ it('for a client that does not read, no more pieces are made than its connection
   expect([made.made, state.bytes]).toEqual([20, 20 * SLICE_LENGTH]);
 });
 
-it('a client that disconnects stops the pieces', async () => {
+it('a client that disconnects stops the chunks', async () => {
   const { res, writable } = connection();
   const { state: made, pieces } = counted(20);
   const sent = sendPieces(res, pieces);
@@ -65,7 +65,7 @@ it('a client that disconnects stops the pieces', async () => {
   expect(made.made).toBe(ROOM);
 });
 
-it('other work runs between two pieces', async () => {
+it('other work runs between two chunks', async () => {
   const { res, read, writable } = connection();
   const { state: made, pieces } = counted(10);
   const reading = setInterval(read, 0);

@@ -91,7 +91,7 @@ describe('an upstream response', () => {
     expect(s.f.upstream('a').circuit).toEqual(CLOSED);
   });
 
-  it('D6-27: that is too long for a WebSocket handshake fails only that one', async () => {
+  it('D6-27: to a WebSocket handshake that is too long fails only that handshake', async () => {
     act = (socket) =>
       socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX: ${'x'.repeat(64 * KIBIBYTE)}\r\n\r\n`);
     await using s = await stand();

@@ -155,7 +155,7 @@ describe('an upstream request', () => {
     expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('expect');
   });
 
-  it('D2-10: a response before the end of the body is complete, and closes the connection', async () => {
+  it('D2-10: a response sent before the end of the request body arrives complete, and closes the connection', async () => {
     handle = (_req, res) => res.writeHead(409).end('early');
     const { socket } = begun(f.url, 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc');
     const got = await readAnswer(socket);

@@ -106,7 +106,7 @@ it('D2-29: a client that does not read is disconnected when its token is revoked
   await expect.poll(() => streams.size).toBe(0);
 });
 
-it('DG-08: a stream whose client disconnects before its first byte ends', async () => {
+it('DG-08: a stream whose client disconnects before its first byte is closed', async () => {
   const { exchange, res, client } = await request();
   const streams = new SseStreams(ENDLESS);
   const { state, iterator } = results('x');
