@@ -138,7 +138,7 @@ describe('D7-14 D7-06: a mutation with an idempotency key', () => {
     expect((await send(migrate(), key)).json.data.result.__typename).toBe('User');
   });
 
-  it('of concurrent repeats one runs, and all get its response', async () => {
+  it('when a mutation is repeated concurrently, it runs once and all get its response', async () => {
     const [operation, key, before] = [createRule(), randomUUID(), await counts()];
     const answers = await Promise.all(Array.from({ length: 6 }, () => send(operation, key)));
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
@@ -276,7 +276,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
     json: { errors: [{ message: expect.stringMatching(what), extensions: { code: 'BAD_REQUEST' } }] },
   });
 
-  it('if it is not ASCII or is sent twice', async () => {
+  it('a key that is not ASCII, or sent twice, is a 400', async () => {
     const answer = await send(migrate(), 'é');
     expect(answer).toMatchObject(REFUSED(/^Idempotency-Key must be 1 to 255 printable ASCII characters/));
     const body = Buffer.from(JSON.stringify(migrate()));
@@ -285,7 +285,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
     expect(await sendRaw(p.url, twice, body)).toMatchObject(REFUSED(/^Idempotency-Key must be .* once$/));
   });
 
-  it('with a batch, of mutations or of queries', async () => {
+  it('a key with a batch is a 400, for mutations and queries', async () => {
     const before = await counts();
     for (const batch of [[migrate()], [migrate(), createRule()], [{ query: '{ __typename }' }]]) {
       expect(await send(batch, randomUUID())).toMatchObject(REFUSED(/^Idempotency-Key .*batch/));
@@ -293,7 +293,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
     expect(await counts()).toEqual(before);
   });
 
-  it('with several root fields, whichever fragment they are in', async () => {
+  it('a key with several root fields is a 400, whichever fragment they are in', async () => {
     const create = 'createWalletRule(walletId: $w, input: $i) { __typename }';
     const query = `mutation ($w: ID!, $i: WalletRuleInput!) { ... on Mutation { a: ${create} } ...Two }
       fragment Two on Mutation { b: ${create} }`;
@@ -306,7 +306,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
   const mutations = Object.values(buildSchema().getMutationType()?.getFields() ?? {});
   const others = mutations.filter(({ name }) => !(name in MUTATIONS) && name !== 'startUserMigration');
 
-  it.each(others.map(({ name }) => name))('with %s', async (name) => {
+  it.each(others.map(({ name }) => name))('a key with %s is a 400', async (name) => {
     const field = others.find((one) => one.name === name);
     const given = field?.args ?? [];
     const args = given.map((arg) => `${arg.name}: $${arg.name}`).join(', ');
@@ -318,7 +318,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
     );
   });
 
-  it('with startUserMigration, and no file is stored', async () => {
+  it('a key with startUserMigration is a 400, and no file is stored', async () => {
     const headers = { authorization: `Bearer ${token}`, ...keyed(randomUUID()) };
     const body = browserForm('wallet_address,email\n0x1,a@x.y\n');
     const before = await counts();
@@ -327,7 +327,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
     expect(await counts()).toEqual(before);
   });
 
-  it('on a WebSocket, where the key of the upgrade would apply to every operation', async () => {
+  it('a key on a WebSocket upgrade is rejected, since it would apply to every operation', async () => {
     const webSocketImpl = class extends WebSocket {
       constructor(url: string, protocols: string[]) {
         super(url, protocols, { headers: keyed('socket') });
@@ -344,7 +344,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
     await client.dispose();
   });
 
-  it('but ignored for a query, which has no effect to repeat', async () => {
+  it('a key with a query is ignored, since a query has no effect to repeat', async () => {
     for (const key of [randomUUID(), 'é']) {
       expect((await send({ query: '{ a: __typename me { subject } }' }, key)).status).toBe(200);
     }

@@ -30,7 +30,7 @@ describeReal('postgres', 'connections that PostgreSQL terminates', () => {
     expect(ids).toHaveLength(10);
   }
 
-  it('inside a transaction are removed from the pool, which can then open all of its connections again', async () => {
+  it('a connection terminated inside a transaction is removed from the pool, which can then open all connections again', async () => {
     for (let death = 0; death < DEATHS; death += 1) {
       const cut = database.db.transaction(async () => {
         const [row] = await session();
@@ -44,7 +44,7 @@ describeReal('postgres', 'connections that PostgreSQL terminates', () => {
     await expectWholePool();
   });
 
-  it('before a transaction, without the process noticing, fail that transaction and are removed from the pool', async () => {
+  it('a connection terminated unnoticed fails the next transaction, and is removed from the pool', async () => {
     for (let death = 0; death < DEATHS; death += 1) {
       const [row] = await session();
       terminateUnheard(row?.pid ?? 0);

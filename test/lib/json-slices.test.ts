@@ -49,7 +49,7 @@ describe('the JSON of a value in slices', () => {
   it.each([
     [10, true],
     [2_000, false],
-  ])('of %i rows: whether it is short is decided without encoding it', (rows, short) => {
+  ])('whether the JSON of %i rows is short is decided without encoding it', (rows, short) => {
     const stringify = vi.spyOn(JSON, 'stringify');
     expect(isShort(page(rows))).toBe(short);
     expect(stringify).not.toHaveBeenCalled();

@@ -292,9 +292,12 @@ describe('the nesting of a JSON text', () => {
     );
   });
 
-  it.each(['"[[[["', '"\\"[[[["', '"\\\\"', '{"[[[":"{{{"}', '"[[[', '"\\'])('DG-06: of %s is at most 1', (text) => {
-    expect(isBeyond(text, { levels: 1 })).toBe(false);
-  });
+  it.each(['"[[[["', '"\\"[[[["', '"\\\\"', '{"[[[":"{{{"}', '"[[[', '"\\'])(
+    'DG-06: the nesting of %s is at most 1',
+    (text) => {
+      expect(isBeyond(text, { levels: 1 })).toBe(false);
+    },
+  );
 
   it('DG-06: is checked in a truncated text, too', () => {
     expect(isBeyond('['.repeat(500_000), { levels: 100 })).toBe(true);

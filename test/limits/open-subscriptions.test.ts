@@ -24,7 +24,7 @@ describe('an open subscription', () => {
   it.each([
     ['server-sent events', overSse],
     ['a WebSocket', overSocket],
-  ])('D6-25: over %s is charged to its tenant until it ends', async (_name, over) => {
+  ])('D6-25: a subscription over %s is charged to its tenant until it ends', async (_name, over) => {
     const live = await over(p, { token });
     const { memory } = p.service.context;
     await vi.waitFor(() => expect(held()).toBeGreaterThan(REQUEST_BYTES));
@@ -33,7 +33,7 @@ describe('an open subscription', () => {
     await vi.waitFor(() => expect(held()).toBe(0));
   });
 
-  it('D6-25 D6-24: that exceeds the memory of its tenant is rejected with LIMIT_EXCEEDED until another one ends', async () => {
+  it('D6-25 D6-24: a subscription beyond the memory of its tenant is LIMIT_EXCEEDED until another one ends', async () => {
     const { memory } = p.service.context;
     await using live = await overSse(p, { token });
     // Room for the body and its values, and not for what the subscription holds of them.
@@ -45,7 +45,7 @@ describe('an open subscription', () => {
     expect(held()).toBeGreaterThan(0);
   });
 
-  it('D6-25: ends with SERVICE_UNAVAILABLE when another account needs its memory', async () => {
+  it('D6-25: a subscription ends with SERVICE_UNAVAILABLE when another account needs its memory', async () => {
     const { memory } = p.service.context;
     const asked = subscribe(QUERY);
     await vi.waitFor(() => expect(held()).toBeGreaterThan(REQUEST_BYTES));

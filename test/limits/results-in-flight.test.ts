@@ -91,7 +91,7 @@ async function unread(as = token): Promise<Socket> {
 
 describe('rows of results that are not yet sent', () => {
   it.each(Object.entries(WAYS))(
-    'D7-13: that alone exceed the limit are rejected with %s, and the next request succeeds',
+    'D7-13: rows that alone exceed the limit are rejected with %s, and the next request succeeds',
     async (said, way) => {
       limits({ rowBytes: 5 * MIB });
       expect(await way()).toBe(said);
@@ -99,7 +99,7 @@ describe('rows of results that are not yet sent', () => {
     },
   );
 
-  it('D7-13: of many concurrent requests all succeed in turn, within twice the limit in total', async () => {
+  it('D7-13: many concurrent requests all succeed in turn, and hold at most twice the limit in total', async () => {
     // On a busy machine those that wait for their turn wait longer.
     limits({ waitMs: 60_000 });
     let most = 0;
@@ -118,7 +118,7 @@ describe('rows of results that are not yet sent', () => {
     expect(most).toBeLessThanOrEqual(2 * LIMIT);
   });
 
-  it('D7-13: are held until the client reads the response; more of the tenant get 503, another tenant does not', async () => {
+  it('D7-13: rows are held until the client reads them; more of the tenant get 503, another tenant does not', async () => {
     limits({ waitMs: 100 });
     const slow = await unread();
     expect((await rest(50)).status).toBe(503);
@@ -133,7 +133,7 @@ describe('rows of results that are not yet sent', () => {
     slow.destroy();
   });
 
-  it('D7-13: are released when the client disconnects', async () => {
+  it('D7-13: rows are released when the client disconnects', async () => {
     const left = await unread();
     left.destroy();
     await vi.waitFor(() => expect(held()).toBe(0));

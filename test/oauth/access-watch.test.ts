@@ -61,7 +61,7 @@ describe('watchers of a token', () => {
     ['its client, named in capitals', ended('token', CLIENT, 't'), { clientId: CLIENT.toUpperCase() }],
     ['its session', ended('session', 'somebody', 's'), { tokenUse: 'login', sessionId: 's' }],
     ['its family, of a long id', ended('token', CLIENT, storedTokenId(LONG_ID)), { familyId: LONG_ID }],
-  ])('D6-12 D3-23: are notified once of the revocation of %s', async (_name, change, changes) => {
+  ])('D6-12 D3-23: a watcher is notified once of the revocation of %s', async (_name, change, changes) => {
     const { watch, apply, told, begin } = watching();
     begin('it', changes);
     begin('other', { tokenId: 'x', familyId: 'x', sessionId: 'x' });
@@ -75,7 +75,7 @@ describe('watchers of a token', () => {
     ['a second', 1_000],
     ['a year', 365 * DAY_MS],
     ['the maximum date', 8.64e15],
-  ])('D2-29: are notified when the token expires, %s after its issue', async (_name, lifetimeMs) => {
+  ])('D2-29: a watcher is notified when the token expires, %s after its issue', async (_name, lifetimeMs) => {
     const { watch, clock, told, begin } = watching();
     begin('it', { expiresAtMs: lifetimeMs });
     begin('endless');
@@ -89,7 +89,7 @@ describe('watchers of a token', () => {
     expect([watch.size, clock.timers]).toEqual([1, 0]);
   });
 
-  it('D2-29: are notified once when the token has already expired, also if it is revoked afterwards', async () => {
+  it('D2-29: a watcher of an expired token is notified once, even if the token is revoked afterwards', async () => {
     const { apply, clock, told, begin } = watching();
     clock.advance(10_000);
     begin('it', { expiresAtMs: 1 });
@@ -99,7 +99,7 @@ describe('watchers of a token', () => {
     expect(told).toEqual(['it expired']);
   });
 
-  it('D2-29: leave no timer when they stop or are notified of a revocation', async () => {
+  it('D2-29: a watcher leaves no timer when it stops or is notified of a revocation', async () => {
     const { watch, apply, clock, begin } = watching();
     begin('it', { expiresAtMs: 1_000 })();
     begin('other', { expiresAtMs: 1_000 });
@@ -107,14 +107,14 @@ describe('watchers of a token', () => {
     expect([watch.size, clock.timers]).toEqual([0, 0]);
   });
 
-  it("D6-12: are not notified of the revocation of another client's token with the same id", async () => {
+  it("D6-12: a watcher is not notified of the revocation of another client's token with the same id", async () => {
     const { apply, told, begin } = watching();
     begin('it');
     await apply([ended('token', 'another', 't'), ended('session', 'another', 's')]);
     expect(told).toEqual([]);
   });
 
-  it('D6-12: of an already revoked token are notified after watch() has returned', async () => {
+  it('D6-12: a watcher of a revoked token is notified after watch() has returned', async () => {
     const { watch, bad, told, begin } = watching();
     bad.add(CLIENT);
     begin('it');
@@ -124,7 +124,7 @@ describe('watchers of a token', () => {
     expect(watch.size).toBe(0);
   });
 
-  it('D6-12: are notified with unknown when the state of the token cannot be read', async () => {
+  it('D6-12: a watcher is notified with unknown when the state of the token cannot be read', async () => {
     const { watch, faults, judged, told, begin } = watching();
     judged.mockImplementation(() => {
       throw new Error('away');
@@ -134,7 +134,7 @@ describe('watchers of a token', () => {
     expect([told, faults, watch.size]).toEqual([['it unknown'], [new Error('away')], 0]);
   });
 
-  it('D2-29: are notified in slices, so that thousands of connections with one token do not block other work', async () => {
+  it('D2-29: watchers are notified in slices, so that thousands with one token do not block other work', async () => {
     const { watch, told, begin } = watching();
     for (let at = 0; at < 20; at += 1) {
       watch.watch(principal(), () => {
@@ -154,7 +154,7 @@ describe('watchers of a token', () => {
     expect(told).toEqual([...Array.from({ length: 20 }, () => 'slow'), 'last revoked']);
   });
 
-  it('D6-12: whose state cannot be read do not block others, and a failed change can be applied again', async () => {
+  it('D6-12: a watcher whose state cannot be read does not block others, and a failed change can be applied again', async () => {
     const { apply, bad, judged, told, begin } = watching();
     begin('first');
     begin('second');
@@ -170,7 +170,7 @@ describe('watchers of a token', () => {
     expect(told).toEqual(['second revoked', 'first revoked']);
   });
 
-  it('D6-12: are looked up by key: of 10,000 watchers, a change checks only those it concerns', async () => {
+  it('D6-12: watchers are looked up by key: of 10,000, a change checks only those it concerns', async () => {
     const { watch, apply, judged, told, begin } = watching();
     for (let i = 0; i < 10_000; i += 1) begin(`w${i}`, { clientId: `c${i % 1_000}`, tokenId: `t${i}` });
     await nextTurn();

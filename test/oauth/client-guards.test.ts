@@ -63,7 +63,7 @@ describe('the address guard', () => {
 });
 
 describe('the guards of a client', () => {
-  it('5.3-02 5.3-03: apply to every grant', async () => {
+  it('5.3-02 5.3-03: the guards of a client apply to every grant', async () => {
     const client = await addClient(p, { allowed_ips: ['198.51.100.7'] });
     const grants = [
       {},
@@ -73,7 +73,7 @@ describe('the guards of a client', () => {
     for (const grant of grants) expect((await token(client, {}, grant)).text).toBe(envelope('ip_not_allowed'));
   });
 
-  it('5.3-02 5.3-03 1-09: apply to every request with its API token, after the permission check', async () => {
+  it('5.3-02 5.3-03 1-09: the guards of a client apply to every request with its token, after the permission check', async () => {
     const client = await addClient(p, {
       require_certificate: true,
       cert_fingerprint: 'ab',
@@ -89,7 +89,7 @@ describe('the guards of a client', () => {
     expect(powerless.text).toBe(envelope('forbidden'));
   });
 
-  it('5.3-03: do not apply to a login token that was issued through the client', async () => {
+  it('5.3-03: the guards of a client do not apply to a login token issued through it', async () => {
     const client = await addClient(p, { allowed_ips: ['198.51.100.7'] });
     const grant = { grant_type: 'password', ...p.demo.supervisor };
     const { access_token } = (await token(client, { 'x-forwarded-for': '198.51.100.7' }, grant)).json;

@@ -460,7 +460,7 @@ describe('D3-40: wrong passwords at the console', () => {
   });
 
   it.each(['of unknown usernames', 'of the same username'])(
-    'from many addresses at once, %s, do not delay the token endpoint',
+    'many wrong passwords at once, %s, do not delay the token endpoint',
     async (which) => {
       const username = await person();
       let pending = 200;
@@ -619,7 +619,7 @@ describe('D3-40: a signed-in supervisor', () => {
     expect(await outcome(await p.clientToken(), 'secret', PASSWORD)).toEqual({ __typename: 'NotFoundError' });
   });
 
-  it('whose token is stolen is protected: five wrong passwords lock the change of the password', async () => {
+  it('five wrong current passwords lock the change of the password, so a stolen token cannot guess it', async () => {
     const { token, username } = await signedIn();
     for (let time = 0; time < 5; time++) await change(token, 'wrong', PASSWORD);
     expect(await outcome(token, 'secret', PASSWORD)).toMatchObject({ issues: [{ path: ['current'] }] });
@@ -654,7 +654,7 @@ describe('D3-40: a signed-in supervisor', () => {
     expect([await tokenStatus(p, token), (await new Browser().signIn(username)).status]).toEqual([200, 200]);
   });
 
-  it('whose password is changed has neither password in the audit record', async () => {
+  it('the audit record of a password change contains neither password', async () => {
     const { token } = await signedIn();
     const [current, next] = [`canary-${randomUUID()}`, `canary-${randomUUID()}`];
     const misplaced = { current, new: next };

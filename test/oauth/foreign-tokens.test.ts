@@ -101,12 +101,12 @@ async function expectReason(id: string, reason: string): Promise<void> {
 }
 
 describe.each(CLASSES)('a %s token', (tokenClass) => {
-  it.each(accepted)('D3-34: with %s is accepted', async (_name, header, claims) => {
+  it.each(accepted)('D3-34: a token with %s is accepted', async (_name, header, claims) => {
     expect((await show(tokenClass, header(), claims())).status).toBe(200);
   });
 
   it.each(refused)(
-    'D3-34 D3-32: with %s is a 401, and the log names the reason',
+    'D3-34 D3-32: a token with %s is a 401, and the log names the reason',
     async (_name, header, claims, reason) => {
       const { id, status } = await show(tokenClass, header(), claims());
       expect(status).toBe(401);
@@ -114,7 +114,7 @@ describe.each(CLASSES)('a %s token', (tokenClass) => {
     },
   );
 
-  it('D3-34 D3-01: with an unknown kid is accepted only with the secret of its class', async () => {
+  it('D3-34 D3-01: a token with an unknown kid is accepted only with the secret of its class', async () => {
     const { id, status } = await show(tokenClass, { kid: 'k' }, {});
     expect(status).toBe(200);
     expect(logged.find(({ correlation_id }) => correlation_id === id)).not.toHaveProperty('reason', expect.anything());
@@ -128,7 +128,7 @@ describe.each(CLASSES)('a %s token', (tokenClass) => {
 
 describe('a token of the user class', () => {
   it.each([...strict, ...refused])(
-    'D3-34 D3-24: with %s is a 401, and the log names the reason',
+    'D3-34 D3-24: a token with %s is a 401, and the log names the reason',
     async (_name, header, claims, reason) => {
       const { id, status } = await show('user', header(), claims());
       expect(status).toBe(401);

@@ -101,15 +101,15 @@ describe('introspection of a valid token', () => {
   });
 });
 
-describe('introspection returns only active: false', () => {
-  it('D3-29: for a token of another node', async () => {
+describe('introspection of a token that is not valid', () => {
+  it('D3-29: a token of another node is inactive', async () => {
     for (const { access_token, refresh_token } of [await api(), await login()]) {
       await inactive(access_token, p.demo.other_node.client);
       await inactive(refresh_token, p.demo.other_node.client);
     }
   });
 
-  it('D3-12: for a token without a known subject or session, or of a class without introspection', async () => {
+  it('D3-12: a token without a known subject or session, or of a class without introspection, is inactive', async () => {
     const { discover, legacy } = p.service.context.secrets.jwt;
     for (const token of [
       'x'.repeat(50_000),
@@ -124,7 +124,7 @@ describe('introspection returns only active: false', () => {
     }
   });
 
-  it('D3-12: for an expired token', async () => {
+  it('D3-12: an expired token is inactive', async () => {
     const [{ access_token, refresh_token }, endless] = [
       await login(),
       await api(await addClient(p, { token_expiry_enabled: false })),
@@ -139,7 +139,7 @@ describe('introspection returns only active: false', () => {
     expect(await told(endless.access_token)).toMatchObject({ active: true });
   });
 
-  it('D3-12 D3-22: for a revoked access token, and for a revoked refresh token', async () => {
+  it('D3-12 D3-22: a revoked access token and a revoked refresh token are inactive', async () => {
     const revoke = (token: string) => postForm(p, '/v2/oauth/revoke', { token }, basicOf(p.demo.client));
     for (const pair of [await api(), await login()]) {
       await revoke(pair.access_token);
@@ -150,7 +150,7 @@ describe('introspection returns only active: false', () => {
     }
   });
 
-  it('D3-12 D3-20: for a used refresh token with reuse detection', async () => {
+  it('D3-12 D3-20: a used refresh token with reuse detection is inactive', async () => {
     const client = await addClient(p, { refresh_reuse_detection: true });
     const { refresh_token } = await api(client);
     await pairOf({ grant_type: 'refresh_token', refresh_token }, client);
@@ -158,7 +158,7 @@ describe('introspection returns only active: false', () => {
     await inactive(refresh_token);
   });
 
-  it('D3-12 D3-07: for a token of a disabled client or supervisor', async () => {
+  it('D3-12 D3-07: a token of a disabled client or supervisor is inactive', async () => {
     const client = await addClient(p);
     const pairs = [await api(client), await login(client)];
     await updateClient(p, client.client_id, { status: 'disabled' });

@@ -15,7 +15,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
   });
 
   describe('the saved usage of a client', () => {
-    it('D1-08 8-06: is read by the next process', async () => {
+    it('D1-08 8-06: the usage saved by one process is read by the next', async () => {
       const client = await limitedClient(db, { perMonth: 5 });
       const first = counter(db);
       await times(3, () => first.count(client));
@@ -25,7 +25,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await times(3, () => second.count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
     });
 
-    it('8-06 D3-15: restarts with the calendar month, and the last count of the previous month is saved', async () => {
+    it('8-06 D3-15: usage restarts with the calendar month, and the last count of the previous month is saved', async () => {
       const client = await limitedClient(db, { perMonth: 2 });
       const { limits, clock, count } = counter(db);
       expect(await times(3, () => count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
@@ -38,7 +38,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await savedQuota(db, client, '2026-12')).toBe(2);
     });
 
-    it('D3-15: excludes rejected requests from the count and the time of last use', async () => {
+    it('D3-15: rejected requests change neither the count nor the time of last use', async () => {
       const client = await limitedClient(db, { perMonth: 9, perSecond: 1 });
       const { limits, clock, count } = counter(db);
       const usedAt = clock.nowMs;
@@ -50,7 +50,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await lastUse(db, client)).toBe(usedAt);
     });
 
-    it('includes the time of last use, which never decreases, for clients with and without limits', async () => {
+    it('the time of last use is saved for clients with and without limits, and never decreases', async () => {
       for (const settings of [{}, { perMonth: 9 }]) {
         const client = await limitedClient(db, settings);
         const [early, late] = [counter(db), counter(db)];
@@ -61,7 +61,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       }
     });
 
-    it('is saved once: a save without new requests does not write to the database', async () => {
+    it('usage is saved once: a save without new requests does not write to the database', async () => {
       const client = await limitedClient(db, { perMonth: 9 });
       let saves = 0;
       const process = counter(db, {
@@ -78,7 +78,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(saves).toBe(before);
     });
 
-    it('is kept in memory while saving fails, with one warning and no delay for requests', async () => {
+    it('usage is kept in memory while saving fails, with one warning and no delay for requests', async () => {
       const client = await limitedClient(db, { perMonth: 9 });
       let isDown = false;
       const process = counter(db, {
@@ -96,7 +96,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await savedQuota(db, client)).toBe(4);
     });
 
-    it('of a deleted client does not prevent others from being saved', async () => {
+    it('usage of a deleted client does not prevent other usage from being saved', async () => {
       const [gone, client] = [await limitedClient(db, { perMonth: 9 }), await limitedClient(db, { perMonth: 9 })];
       const process = counter(db);
       await process.count(gone);
@@ -122,7 +122,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
   });
 
   describe('processes that save usage of the same client', () => {
-    it('D3-28: never lower the saved count', async () => {
+    it('D3-28: a process never lowers the saved count', async () => {
       const client = await limitedClient(db, { perMonth: 100 });
       const cache = new MemoryCache();
       const [first, second] = [counter(db, { cache }), counter(db, { cache })];
@@ -133,7 +133,7 @@ function savedLimitsContract(open: () => Promise<Database>): void {
       expect(await savedQuota(db, client)).toBe(7);
     });
 
-    it('concurrently and in any order wait for each other and lose nothing', async () => {
+    it('two processes that save many clients concurrently wait for each other and lose no usage', async () => {
       const clients = await Promise.all(Array.from({ length: 20 }, () => limitedClient(db, { perMonth: 100 })));
       const cache = new MemoryCache();
       const processes = [counter(db, { cache }), counter(db, { cache })];

@@ -154,7 +154,7 @@ function refreshOnceContract(
         expect((await endsOf(sub)) - before).toBe(1);
       });
 
-      it('3-05: of a client without reuse detection remains valid, and is not stored', async () => {
+      it('3-05: a refresh token of a client without reuse detection remains valid, and is not stored', async () => {
         const client = await addClient(p);
         const { refresh_token } = await pairOf(kind, client);
         for (let time = 0; time < 3; time += 1) {
@@ -189,7 +189,7 @@ function refreshOnceContract(
       expect((await refresh(client, first.json.refresh_token)).status).toBe(200);
     });
 
-    it('8-04 D3-21: of a supervisor starts a session', async () => {
+    it("8-04 D3-21: a supervisor's refresh token without iat starts a session", async () => {
       const client = await addClient(p);
       const sub = await supervisorId(p);
       const { status, json } = await refresh(client, old(client, { sub, sid: 'whatever', aud: ['x'] }));
@@ -213,7 +213,7 @@ function refreshOnceContract(
       for (const answer of await race(client, token)) refused(answer);
     });
 
-    it('D3-21: without exp is stored as used permanently', async () => {
+    it('D3-21: a token without exp is stored as used permanently', async () => {
       const client = await addClient(p);
       const token = old(client);
       expect((await refresh(client, token)).status).toBe(200);
@@ -222,7 +222,7 @@ function refreshOnceContract(
       refused(await refresh(client, token));
     });
 
-    it(`D3-21: of a supervisor starts one session for ${racers} concurrent uses and a retry`, async () => {
+    it(`D3-21: a supervisor's token starts one session for ${racers} concurrent uses and a retry`, async () => {
       const client = await addClient(p);
       const token = old(client, { sub: await supervisorId(p) });
       const answers = [...(await race(client, token)), await refresh(client, token)];

@@ -26,7 +26,7 @@ function refused(answer: Answer): void {
 }
 
 describe('a refreshed pair', () => {
-  it('5.2-04 3-05: is new, of the same kind, and both of its tokens are valid', async () => {
+  it('5.2-04 3-05: a refreshed pair is new, of the same kind, and both of its tokens are valid', async () => {
     for (const [first, use] of [
       [await apiPair(p.demo.client), 'api'],
       [await loginPair(), 'login'],
@@ -44,7 +44,7 @@ describe('a refreshed pair', () => {
     }
   });
 
-  it('5.2-04 2.1-04: has the current permissions of the client or supervisor', async () => {
+  it('5.2-04 2.1-04: a refreshed pair has the current permissions of the client or supervisor', async () => {
     const client = await addClient(p);
     const supervisor = { ...(await addSupervisor(p, 'secret')), password: 'secret' };
     const [api, login] = [await apiPair(client), await loginPair(supervisor)];
@@ -55,7 +55,7 @@ describe('a refreshed pair', () => {
     expect((await refresh(login.refresh_token)).json.scope).toContain('wallets:write');
   });
 
-  it('3-05: of a login extends its session', async () => {
+  it('3-05: refreshing a login extends its session', async () => {
     const first = await loginPair();
     clock.skewMs = 29 * DAY_MS;
     const second = await refresh(first.refresh_token);
@@ -68,7 +68,7 @@ describe('a refreshed pair', () => {
 });
 
 describe('the expiry of a refresh token', () => {
-  it('5.2-01 7.2-02: of a login is after 30 days', async () => {
+  it('5.2-01 7.2-02: a refresh token of a login expires after 30 days', async () => {
     const { refresh_token } = await loginPair();
     clock.skewMs = 30 * DAY_MS - 1;
     expect((await refresh(refresh_token)).status).toBe(200);
@@ -77,7 +77,7 @@ describe('the expiry of a refresh token', () => {
     refused(await refresh(other.refresh_token));
   });
 
-  it('D3-04 7.2-02: of a client is after its configured duration', async () => {
+  it('D3-04 7.2-02: a refresh token of a client expires after its configured duration', async () => {
     const client = await addClient(p, { token_expiry_duration: 60 });
     const { refresh_token } = await apiPair(client);
     clock.skewMs = 59_999;
@@ -89,7 +89,7 @@ describe('the expiry of a refresh token', () => {
   it.each([
     ['without an expiry', { token_expiry_enabled: false }],
     ['with a longer duration', { token_expiry_duration: 400 * 24 * 3600 }],
-  ])('8-03 3-05: is 365 days from iat for a client %s', async (_name, settings) => {
+  ])('8-03 3-05: a refresh token expires 365 days after iat for a client %s', async (_name, settings) => {
     const client = await addClient(p, settings);
     const { refresh_token } = await apiPair(client);
     clock.skewMs = 365 * DAY_MS;
@@ -100,7 +100,7 @@ describe('the expiry of a refresh token', () => {
     expect((await refresh(json.refresh_token, client)).status).toBe(200);
   });
 
-  it('5.2-04 7.2-02: comes early when the supervisor, the session or the client is disabled or removed', async () => {
+  it('5.2-04 7.2-02: a refresh token is rejected once its supervisor, session or client is disabled or revoked', async () => {
     const supervisor = { ...(await addSupervisor(p, 'secret')), password: 'secret' };
     const login = await loginPair(supervisor);
     const setStatus = (status: 'active' | 'disabled') =>
@@ -121,13 +121,13 @@ describe('the expiry of a refresh token', () => {
 });
 
 describe('a refresh token that this client cannot use', () => {
-  it('7.2-02: issued more than five minutes in the future', async () => {
+  it('7.2-02: a token issued more than five minutes in the future is rejected', async () => {
     const claims = apiClaims(p, { token_use: 'refresh' });
     expect((await refresh(signed(p, claims))).status).toBe(200);
     refused(await refresh(signed(p, { ...claims, iat: 1_800_000_301 })));
   });
 
-  it('7.2-02: issued to another client of the node, or on another node', async () => {
+  it('7.2-02: a token of another client of the node, or used on another node, is rejected', async () => {
     const client = await addClient(p);
     for (const { refresh_token } of [await apiPair(p.demo.client), await loginPair()]) {
       refused(await refresh(refresh_token, client));

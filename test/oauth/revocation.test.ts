@@ -70,7 +70,7 @@ describe('token revocation', () => {
     accepted(await send(pair.access_token, client));
   });
 
-  it("D3-12 D3-22: of a client's access token revokes that token until its exp", async () => {
+  it("D3-12 D3-22: revoking a client's access token revokes that token until its exp", async () => {
     const client = await addClient(p);
     const [pair, other] = [await api(client), await api(client)];
     accepted(await revoke(pair.access_token, client));
@@ -80,7 +80,7 @@ describe('token revocation', () => {
     expect(await denied(client)).toEqual([[jti, exp]]);
   });
 
-  it('D3-12 D3-22: of a token without exp never expires', async () => {
+  it('D3-12 D3-22: the revocation of a token without exp never expires', async () => {
     const client = await addClient(p, { token_expiry_enabled: false });
     const pair = await api(client);
     accepted(await revoke(pair.access_token, client));
@@ -88,7 +88,7 @@ describe('token revocation', () => {
     expect(await denied(client)).toEqual([[decodeJwt(pair.access_token).jti, null]]);
   });
 
-  it('D3-12: of the access token of a login revokes that token, not the session', async () => {
+  it('D3-12: revoking the access token of a login revokes that token, not the session', async () => {
     const pair = await login();
     accepted(await revoke(pair.access_token));
     expect(await accessStatus(pair)).toBe(401);
@@ -99,7 +99,7 @@ describe('token revocation', () => {
   it.each([
     ['the first', (pairs: Pair[]) => pairs.at(0)],
     ['the last', (pairs: Pair[]) => pairs.at(-1)],
-  ])('D3-12: of %s refresh token of a client revokes the family and its access tokens', async (_name, pick) => {
+  ])('D3-12: revoking %s refresh token of a client revokes the family and its access tokens', async (_name, pick) => {
     const client = await addClient(p);
     const bystander = await api(client);
     const first = await api(client);
@@ -111,7 +111,7 @@ describe('token revocation', () => {
     expect([await accessStatus(bystander), (await refresh(bystander, client)).status]).toEqual([200, 200]);
   });
 
-  it('D3-12 D3-22: of a family without expiry never expires; otherwise it lasts until the last token has expired', async () => {
+  it('D3-12 D3-22: the revocation of a family lasts until its last token expires, and permanently without expiry', async () => {
     const endless = await addClient(p, { token_expiry_enabled: false });
     const first = await api(endless);
     accepted(await revoke(first.refresh_token, endless));
@@ -122,21 +122,21 @@ describe('token revocation', () => {
     expect(Number(ends) - Date.now() / 1000).toBeGreaterThan(365 * 24 * 3600 - 60);
   });
 
-  it('D3-12 D3-23: of the refresh token of a login ends its session', async () => {
+  it('D3-12 D3-23: revoking the refresh token of a login ends its session', async () => {
     const [pair, other] = [await login(), await login()];
     accepted(await revoke(pair.refresh_token));
     expect([await accessStatus(pair), (await refresh(pair)).status]).toEqual([401, 401]);
     expect([await accessStatus(other), (await refresh(other)).status]).toEqual([200, 200]);
   });
 
-  it('D3-12 D3-21: of a refresh token without iat prevents its use', async () => {
+  it('D3-12 D3-21: revoking a refresh token without iat prevents its use', async () => {
     const client = await addClient(p);
     const refresh_token = signed(p, { sub: client.client_id, client_id: client.client_id });
     accepted(await revoke(refresh_token, client));
     expect((await refresh({ access_token: '', refresh_token }, client)).status).toBe(401);
   });
 
-  it("D3-12 D3-21: of a supervisor's refresh token without iat, used or not, also ends the session it started", async () => {
+  it("D3-12 D3-21: revoking a supervisor's refresh token without iat also ends the session it started", async () => {
     const [fresh, used] = await Promise.all(
       [1, 2].map(async (n) => signed(p, { sub: await supervisorId(p), client_id: p.demo.client.client_id, n })),
     );
@@ -166,7 +166,7 @@ describe('token revocation', () => {
     expect((await refresh({ access_token: '', refresh_token: token }, client)).status).toBe(401);
   });
 
-  it('D3-12: of a legacy token of the client revokes it', async () => {
+  it('D3-12: revoking a legacy token of the client rejects it afterwards', async () => {
     const client = await addClient(p);
     const claims = apiClaims(p, { token_use: undefined, client_id: client.client_id });
     const access_token = signed(p, claims, { secret: p.service.context.secrets.jwt.legacy.current });
@@ -175,7 +175,7 @@ describe('token revocation', () => {
     expect(await accessStatus({ access_token, refresh_token: '' })).toBe(401);
   });
 
-  it("D3-12: of another client's token or an unknown token returns 200 and revokes nothing", async () => {
+  it("D3-12: revoking another client's token or an unknown token returns 200 and changes nothing", async () => {
     const client = await addClient(p);
     const [mine, through] = [await api(), await login()];
     const foreign = [mine.access_token, mine.refresh_token, through.access_token, through.refresh_token];

@@ -53,38 +53,44 @@ describe('D3-33: the scope of a token request', () => {
     ['has a permission of the supervisor only', 'users:read', undefined, 'users:read'],
     ["has the client's own scope only", 'acme.reports openid', 'acme.reports', undefined],
     ['has no granted name', 'clients:manage audit:read', undefined, undefined],
-  ])('limits the tokens: it %s', async (_case, scope, ofClient, ofLogin) => {
-    for (const [{ answer, client }, expected] of [
-      [await byClient(scope), ofClient],
-      [await byPassword(scope), ofLogin],
-    ] as const) {
-      if (expected === undefined) {
-        refused(answer);
-        continue;
+  ])(
+    'the issued tokens have the expected scope when the requested scope %s',
+    async (_case, scope, ofClient, ofLogin) => {
+      for (const [{ answer, client }, expected] of [
+        [await byClient(scope), ofClient],
+        [await byPassword(scope), ofLogin],
+      ] as const) {
+        if (expected === undefined) {
+          refused(answer);
+          continue;
+        }
+        const { access_token, refresh_token, scope: issued } = answer.json;
+        expect([issued, decodeJwt(access_token).scope]).toEqual([expected, expected]);
+        expect((await refresh(refresh_token, client)).json.scope).toBe(expected);
       }
-      const { access_token, refresh_token, scope: issued } = answer.json;
-      expect([issued, decodeJwt(access_token).scope]).toEqual([expected, expected]);
-      expect((await refresh(refresh_token, client)).json.scope).toBe(expected);
-    }
-  });
+    },
+  );
 
   it.each([
     ['a client', byClient, 'wallets:read accounts:read'],
     ['a login', byPassword, 'accounts:read wallets:read'],
-  ])('limits refreshes of %s too, which may narrow it further but never widen it', async (_kind, issue, both) => {
-    const { answer, client } = await issue('accounts:read wallets:read');
-    const { refresh_token } = answer.json;
-    refused(await refresh(refresh_token, client, 'users:read'));
-    expect((await refresh(refresh_token, client, 'openid')).json.scope).toBe(both);
-    expect((await refresh(refresh_token, client, `${VIEWER} ${ALL}`)).json.scope).toBe(both);
-    const narrower = (await refresh(refresh_token, client, 'accounts:read users:read')).json;
-    expect(narrower.scope).toBe('accounts:read');
-    refused(await refresh(narrower.refresh_token, client, 'wallets:read'));
-    const last = await refresh(narrower.refresh_token, client);
-    expect(last.json.scope).toBe('accounts:read');
-  });
+  ])(
+    'the scope of %s limits its refreshes, which may narrow it further but never widen it',
+    async (_kind, issue, both) => {
+      const { answer, client } = await issue('accounts:read wallets:read');
+      const { refresh_token } = answer.json;
+      refused(await refresh(refresh_token, client, 'users:read'));
+      expect((await refresh(refresh_token, client, 'openid')).json.scope).toBe(both);
+      expect((await refresh(refresh_token, client, `${VIEWER} ${ALL}`)).json.scope).toBe(both);
+      const narrower = (await refresh(refresh_token, client, 'accounts:read users:read')).json;
+      expect(narrower.scope).toBe('accounts:read');
+      refused(await refresh(narrower.refresh_token, client, 'wallets:read'));
+      const last = await refresh(narrower.refresh_token, client);
+      expect(last.json.scope).toBe('accounts:read');
+    },
+  );
 
-  it('of a narrowed token follows later changes of permissions, and never exceeds the first scope', async () => {
+  it('a narrowed token follows later changes of permissions, within its first scope', async () => {
     const { answer, client } = await byClient('accounts:read wallets:read');
     const whole = (await ask({ grant_type: 'client_credentials', ...client })).json;
     await updateClient(p, client.client_id, { scopes: ['accounts:read', 'users:read'] });
@@ -97,7 +103,7 @@ describe('D3-33: the scope of a token request', () => {
     expect((await refresh(emptied.refresh_token, client)).json.scope).toBe('');
   });
 
-  it('without any granted name creates no session and does not use up the refresh token', async () => {
+  it('a scope without any granted name creates no session and does not use up the refresh token', async () => {
     const client = await addClient(p, { scopes: SCOPES, refresh_reuse_detection: true });
     const { id, username } = await addSupervisor(p, 'secret');
     const login = { grant_type: 'password', ...client, username, password: 'secret' };
@@ -112,14 +118,14 @@ describe('D3-33: the scope of a token request', () => {
     expect(spent).toEqual([]);
   });
 
-  it('without any granted name is reported to standard clients as invalid_scope', async () => {
+  it('a scope without any granted name is reported to standard clients as invalid_scope', async () => {
     const client = await addClient(p, { scopes: SCOPES });
     const form = { grant_type: 'client_credentials', scope: 'audit:read' };
     const { status, text } = await postForm(p, '/v2/oauth/token', form, basicOf(client));
     expect([status, text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_scope')]);
   });
 
-  it('is enforced by REST, GraphQL, MCP and introspection', async () => {
+  it('a narrowed scope is enforced by REST, GraphQL, MCP and introspection', async () => {
     const { answer, client } = await byClient('accounts:read');
     const { access_token: token, refresh_token } = answer.json;
     expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);

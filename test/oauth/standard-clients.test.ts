@@ -95,7 +95,7 @@ describe('a standard client', () => {
   });
 
   it.each(['Bearer x', 'Bearer', 'Token x', 'Basicx', 'x', 'Negotiate YII='])(
-    'D3-11 D2-06: with the Authorization "%s" is authenticated by the body alone',
+    'D3-11 D2-06: a client that sends Authorization "%s" is authenticated by the body alone',
     async (authorization) => {
       expect((await post({ ...GRANT, ...p.demo.client }, authorization)).status).toBe(200);
       const answer = await json({ ...GRANT, ...p.demo.client, client_secret: 'x' }, authorization);
@@ -146,7 +146,7 @@ describe('400 to a standard client', () => {
     ['JSON in a form', NO_GRANT, () => JSON.stringify({ ...GRANT, ...p.demo.client })],
   ];
 
-  it.each(badForms)('7.2-01 D3-11 D3-29: is returned for a form with %s: %s', async (_name, told, form) => {
+  it.each(badForms)('7.2-01 D3-11 D3-29: a form with %s is a 400: %s', async (_name, told, form) => {
     refused(await post(form()), 400, oauthEnvelope('invalid_request', 'invalid_request', told));
   });
 
@@ -155,7 +155,7 @@ describe('400 to a standard client', () => {
     ['the same credentials in the body', 'client_secret must not be given twice', () => p.demo.client],
     ['another client_id', 'client_id must be the same as in HTTP Basic', () => ({ client_id: randomUUID() })],
     ['a client_id that is not a UUID', NO_UUID, () => ({ client_id: 'demo' })],
-  ])('D3-29: is returned for %s in addition to Basic, valid or not: %s', async (_name, told, more) => {
+  ])('D3-29: %s in addition to Basic is a 400, whether Basic is valid or not: %s', async (_name, told, more) => {
     for (const authorization of [basicOf(p.demo.client), basicOf({ ...p.demo.client, client_secret: 'wrong' })]) {
       for (const send of [post, json]) {
         const answer = await send({ ...GRANT, ...more() }, authorization);
@@ -164,13 +164,13 @@ describe('400 to a standard client', () => {
     }
   });
 
-  it('D3-29 7.2-01: is returned for a repeated JSON member, with only code, domain and message', async () => {
+  it('D3-29 7.2-01: a repeated JSON member is a 400 with only code, domain and message', async () => {
     const body = `{"grant_type":"client_credentials","client_id":"${id}","client_id":"${id}","client_secret":"${secret}"}`;
     const answer = await p.call('POST', TOKEN, { body, headers: { 'content-type': 'application/json' } });
     refused(answer, 400, envelope('invalid_request'));
   });
 
-  it('7.2-01: is returned for another content type, with the members of RFC 6749 if Basic was used', async () => {
+  it('7.2-01: another content type is a 400, with the members of RFC 6749 if Basic was used', async () => {
     const told = 'Content-Type must be application/json or application/x-www-form-urlencoded';
     for (const type of ['text/plain', 'multipart/form-data; boundary=x', `${FORM}x`]) {
       const send = (headers = {}) =>
@@ -200,7 +200,7 @@ describe('401 to a standard client', () => {
     ['a plus, which decodes to a space', () => basicText(`${id}:${secret}+`)],
   ];
 
-  it.each(badBasics)('7.2-02 D3-11: is returned for Basic with %s, with a challenge', async (_name, authorization) => {
+  it.each(badBasics)('7.2-02 D3-11: Basic with %s is a 401 with a challenge', async (_name, authorization) => {
     refused(await post(GRANT, authorization()), 401, INVALID_CLIENT, CHALLENGE);
     refused(await post({ grant_type: 'unheard_of' }, authorization()), 401, INVALID_CLIENT, CHALLENGE);
     refused(await json(GRANT, authorization()), 401, INVALID_CLIENT, CHALLENGE);
@@ -232,11 +232,11 @@ describe('401 to a standard client', () => {
     },
   );
 
-  it('7.2-02 D3-11: is returned for wrong credentials in a form, without a challenge', async () => {
+  it('7.2-02 D3-11: wrong credentials in a form are a 401 without a challenge', async () => {
     refused(await post({ ...GRANT, ...p.demo.client, client_secret: 'wrong' }), 401, INVALID_CLIENT);
   });
 
-  it('7.2-02 D3-11 D2-31: is returned as invalid_grant for a wrong password or refresh token, without a challenge', async () => {
+  it('7.2-02 D3-11 D2-31: a wrong password or refresh token is a 401 invalid_grant without a challenge', async () => {
     const wrong = { grant_type: 'password', username: 'nobody', password: 'wrong' };
     for (const grant of [wrong, { grant_type: 'refresh_token', refresh_token: 'x' }]) {
       // Clients of OAuth would take a challenge for the client's own failure, and not read the error.
@@ -304,8 +304,8 @@ describe('other errors for a standard client', () => {
   });
 });
 
-describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s rejects', (path) => {
-  it('D3-12 D3-11: a caller without credentials, or with wrong ones, with 401', async () => {
+describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s: rejected requests', (path) => {
+  it('D3-12 D3-11: a caller without credentials, or with wrong ones, is rejected with 401', async () => {
     const expected = oauthEnvelope('invalid_request', 'invalid_client');
     const { client_id } = p.demo.client;
     for (const answer of [
@@ -322,7 +322,7 @@ describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s rejects', (path)
     refused(await p.call('POST', path, { json: { token: 'x', client_id, client_secret: 'wrong' } }), 401, expected);
   });
 
-  it('D3-12 D3-29: a missing or malformed token, or two authentications, with 400', async () => {
+  it('D3-12 D3-29: a missing or malformed token, or two authentications, are rejected with 400', async () => {
     const { client } = p.demo;
     for (const answer of [
       await postForm(p, path, {}, basicOf(client)),
@@ -346,7 +346,7 @@ describe.each(['/v2/oauth/revoke', '/v2/oauth/introspect'])('%s rejects', (path)
     }
   });
 
-  it('D3-13 D3-16: a caller that fails the guards of its client, and counts the call', async () => {
+  it('D3-13 D3-16: a caller that fails the guards of its client is rejected, and calls are counted', async () => {
     const barred = await addClient(p, { allowed_ips: ['198.51.100.7'] });
     const answer = await postForm(p, path, { token: 'x' }, basicOf(barred));
     refused(answer, 403, oauthEnvelope('ip_not_allowed', 'access_denied'));

@@ -39,7 +39,7 @@ describe.each([
   ['in this process', () => new MemoryCache()],
   ['while the cache is unavailable', () => away],
 ] as const)('wrong client secrets, counted %s', (_name, cache) => {
-  it('D3-18: are 429 rate_limit_exceeded with Retry-After from the twenty-first in a minute on', async () => {
+  it('D3-18: from the twenty-first in a minute on, a wrong secret is a 429 with Retry-After', async () => {
     const { throttle, clock, fail } = stand(cache());
     expect(await fail(20)).toEqual(Array(20).fill('refused'));
     clock.nowMs += 17_500;
@@ -51,7 +51,7 @@ describe.each([
     expect(await fail(21)).toEqual([...Array(20).fill('refused'), 'rate_limit_exceeded']);
   });
 
-  it('D3-18: are counted separately for each address and each client, and for requests without a client', async () => {
+  it('D3-18: wrong secrets are counted separately for each address and client, and for requests without a client', async () => {
     const { fail } = stand(cache());
     await fail(21);
     expect(await fail(1, '198.51.100.8')).toEqual(['refused']);
@@ -61,7 +61,7 @@ describe.each([
 });
 
 describeReal('redis', 'wrong client secrets at several replicas', () => {
-  it('D3-18: are counted together', async () => {
+  it('D3-18: wrong secrets at two replicas are counted together', async () => {
     await using redis = await freshRedis();
     const caches = [await RedisCache.open({ url: redis.url }), await RedisCache.open({ url: redis.url })];
     const [first, second] = caches.map(stand);

@@ -28,7 +28,7 @@ describe('the token response', () => {
     ['client_credentials', () => byClient(p.demo.client)],
     ['refresh_token', async () => refreshed(await byClient(p.demo.client))],
   ])(
-    '2.1-01 2.1-03 2.1-05 2.1-07 D3-05 4.1-01: for %s has exactly the documented members',
+    '2.1-01 2.1-03 2.1-05 2.1-07 D3-05 4.1-01: the response to %s has exactly the documented members',
     async (_grant, answerOf) => {
       const { status, headers, json } = await answerOf();
       expect(status).toBe(200);
@@ -43,7 +43,7 @@ describe('the token response', () => {
     },
   );
 
-  it('2.1-02 2.1-04 5.2-01: for a login has 900 seconds, 30 days, and the permissions of the role', async () => {
+  it('2.1-02 2.1-04 5.2-01: a login gets 900 seconds, 30 days, and the permissions of the role', async () => {
     const { json } = await byPassword();
     expect(json.expires_in).toBe(900);
     expect(decodeJwt(json.access_token).exp).toBe(AT + 900);
@@ -56,7 +56,7 @@ describe('the token response', () => {
     ['operator', [...READS, 'wallets:write', 'wallet-rules:write', 'users:migrate', 'transactions:write']],
     ['viewer', READS],
     ['unknown', ['']],
-  ])('2.1-04: for the role %s has its permissions and no others', async (role, permissions) => {
+  ])('2.1-04: a login with the role %s gets its permissions and no others', async (role, permissions) => {
     const username = `${role}-${randomUUID()}`;
     const row = { id: randomUUID(), node_id: p.demo.node_id, username, role, password_hash: cheapHash('secret') };
     await rows(p).run((k) => k.insertInto('supervisors').values(row));
@@ -72,7 +72,7 @@ describe('the token response', () => {
     [false, 7200, 7200, undefined],
     [false, null, 3600, undefined],
   ])(
-    '2.1-02 2.1-06 5.2-03 D3-03 D3-04: with token_expiry {enabled: %s, duration: %s} has the documented lifetime',
+    '2.1-02 2.1-06 5.2-03 D3-03 D3-04: token_expiry {enabled: %s, duration: %s} gives the documented lifetime',
     async (enabled, duration, lifetime, exp) => {
       const client = await addClient(p, { token_expiry_enabled: enabled, token_expiry_duration: duration });
       const { json } = await byClient(client);
@@ -85,12 +85,12 @@ describe('the token response', () => {
     },
   );
 
-  it('2.1-02 9-02: for a login through a client without expiry still has 900 seconds', async () => {
+  it('2.1-02 9-02: a login through a client without expiry still gets 900 seconds', async () => {
     const { json } = await byPassword(await addClient(p, { token_expiry_enabled: false, token_expiry_duration: 60 }));
     expect([json.expires_in, decodeJwt(json.access_token).exp]).toEqual([900, AT + 900]);
   });
 
-  it('2.1-04: has the scopes of the client in its order when no known scope is requested', async () => {
+  it('2.1-04: a request without a known scope gets the scopes of the client, in its order', async () => {
     const client = await addClient(p, { scopes: ['wallets:write', 'accounts:read'] });
     for (const scope of [undefined, null, '', 'admin openid', 7, ['accounts:read']]) {
       const { json } = await byClient({ ...client, scope });
@@ -99,7 +99,7 @@ describe('the token response', () => {
     expect((await byClient(await addClient(p, { scopes: [] }))).json.scope).toBe('');
   });
 
-  it('4.1-02 D2-18: ignores unknown and null members and query parameters, and ids may be in upper case', async () => {
+  it('4.1-02 D2-18: unknown and null members and query parameters are ignored, and ids may be in upper case', async () => {
     const { client_id, client_secret } = p.demo.client;
     const more = { client_secret, username: null, x: 1 };
     const json = { grant_type: 'client_credentials', client_id: client_id.toUpperCase(), ...more };
@@ -110,7 +110,7 @@ describe('the token response', () => {
 });
 
 describe('token claims', () => {
-  it('D3-01 D3-02: of an API pair are exactly the documented ones', async () => {
+  it('D3-01 D3-02: the claims of an API pair are exactly the documented ones', async () => {
     const { json } = await byClient(p.demo.client);
     const access = decodeJwt(json.access_token);
     const refresh = decodeJwt(json.refresh_token);
@@ -126,7 +126,7 @@ describe('token claims', () => {
     expect(access.jti).not.toBe(refresh.jti);
   });
 
-  it('D3-01 D3-02: of a login pair are exactly the documented ones, with the session', async () => {
+  it('D3-01 D3-02: the claims of a login pair are exactly the documented ones, with the session', async () => {
     const { json } = await byPassword();
     const access = decodeJwt(json.access_token);
     const refresh = decodeJwt(json.refresh_token);
@@ -139,7 +139,7 @@ describe('token claims', () => {
     expect(session[0]).toMatchObject({ supervisor_id: access.sub, client_id: access.client_id, revoked_at: null });
   });
 
-  it('2.1-06 D3-01: of a client without expiry lack only exp', async () => {
+  it('2.1-06 D3-01: tokens of a client without expiry lack only exp', async () => {
     const { json } = await byClient(await addClient(p, { token_expiry_enabled: false }));
     expect(Object.keys(decodeJwt(json.access_token)).sort()).toEqual(
       [...COMMON, 'family'].filter((claim) => claim !== 'exp').sort(),
@@ -158,7 +158,7 @@ describe('token claims', () => {
     expect(decodeJwt((await byClient(p.demo.client)).json.access_token).family).not.toBe(family);
   });
 
-  it('D3-07: of a client enabled within this second have the next second as iat, so that they are valid', async () => {
+  it('D3-07: tokens of a client enabled within this second have the next second as iat, so that they are valid', async () => {
     const tokens_from = new Date((AT + 1) * 1000).toISOString();
     const { json } = await byClient(await addClient(p, { tokens_from }));
     expect(json.created_at).toBe(AT + 1);
@@ -204,7 +204,7 @@ const members: [string, string, unknown[]][] = [
 
 describe('400 invalid_request', () => {
   it.each(members)(
-    '7.2-01 2.3-01 4.1-02: is returned for %s with a missing or malformed %s',
+    '7.2-01 2.3-01 4.1-02: %s with a missing or malformed %s is a 400',
     async (grantType, member, values) => {
       const good = { grant_type: grantType, ...p.demo.client, ...p.demo.supervisor, refresh_token: 'x' };
       for (const value of values) refused(await ask({ ...good, [member]: value }), 400);
@@ -213,7 +213,7 @@ describe('400 invalid_request', () => {
 });
 
 describe('401 invalid_request', () => {
-  it('7.2-02 2.3-01 5.3-01: is the same for an unknown client and a wrong, foreign or expired secret', async () => {
+  it('7.2-02 2.3-01 5.3-01: an unknown client and a wrong, foreign or expired secret get the same 401', async () => {
     const { client_id, client_secret } = p.demo.client;
     const dead = await addSecret(p, client_id, p.demo.node_id, '2020-01-01T00:00:00Z');
     const faults = [
@@ -231,7 +231,7 @@ describe('401 invalid_request', () => {
     }
   });
 
-  it('5.3-01: is not returned for either of two valid secrets of a client', async () => {
+  it('5.3-01: two valid secrets of a client are both accepted', async () => {
     const { client_id } = p.demo.client;
     const second = await addSecret(p, client_id, p.demo.node_id, '2999-01-01T00:00:00Z');
     for (const client_secret of [second, p.demo.client.client_secret]) {
@@ -239,13 +239,13 @@ describe('401 invalid_request', () => {
     }
   });
 
-  it('7.2-02: is returned for a disabled client', async () => {
+  it('7.2-02: a disabled client gets a 401', async () => {
     const client = await addClient(p);
     await updateClient(p, client.client_id, { status: 'disabled' });
     refused(await ask({ grant_type: 'client_credentials', ...client }), 401);
   });
 
-  it('5.2-02: is returned for a supervisor of another node, and usernames are matched in any case', async () => {
+  it('5.2-02: a supervisor of another node gets a 401, and usernames are matched in any case', async () => {
     const { client, supervisor } = p.demo.other_node;
     expect((await ask({ grant_type: 'password', ...client, ...supervisor })).status).toBe(200);
     refused(await ask({ grant_type: 'password', ...client, ...p.demo.supervisor }), 401);
@@ -260,7 +260,7 @@ describe('403 invalid_request', () => {
     ['client_credentials', ['password', 'refresh_token']],
     ['refresh_token', ['password', 'client_credentials']],
     ['client_credentials', []],
-  ])('7.2-03 5.2-05: is returned for %s by a client whose grants are %j', async (grantType, grants) => {
+  ])('7.2-03 5.2-05: %s by a client whose grants are %j is a 403', async (grantType, grants) => {
     const client = await addClient(p, { grant_types: grants });
     refused(await ask({ grant_type: grantType, ...client, ...p.demo.supervisor, refresh_token: 'x' }), 403);
   });

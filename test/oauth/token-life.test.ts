@@ -24,7 +24,7 @@ async function expectUnauthorized(token: string): Promise<void> {
 }
 
 describe('the expiry of a token', () => {
-  it('2.1-06: is applied although the signature was verified before', async () => {
+  it('2.1-06: a token is rejected from its exp on, although its signature was verified before', async () => {
     const token = await p.clientToken();
     expect(await statusOf(token)).toBe(200);
     const { exp = 0 } = decodeJwt(token);
@@ -36,7 +36,7 @@ describe('the expiry of a token', () => {
 });
 
 describe('the scope for an endpoint', () => {
-  it('5.1-07 D2-12: must contain the permission as a whole word', async () => {
+  it('5.1-07 D2-12: the scope must contain the permission as a whole word', async () => {
     const list = (scope: string) => p.call('GET', '/v1/accounts', { token: signed(p, apiClaims(p, { scope })) });
     for (const scope of ['', 'wallets:read', 'accounts', 'accounts:readx', 'xaccounts:read', 'ACCOUNTS:READ']) {
       const answer = await list(scope);
@@ -49,7 +49,7 @@ describe('the scope for an endpoint', () => {
 });
 
 describe('the session of a login token', () => {
-  it('5.1-05: must belong to the sub and aud of the token', async () => {
+  it('5.1-05: the session must belong to the sub and aud of the token', async () => {
     const token = await p.loginToken();
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
     expect(await statusOf(signed(p, claims))).toBe(200);
@@ -58,7 +58,7 @@ describe('the session of a login token', () => {
     await expectUnauthorized(signed(p, { ...claims, ...elsewhere }));
   });
 
-  it('5.1-05 5.1-06: that cannot be read gives 503 with Retry-After; API tokens and cached sessions still work', async () => {
+  it('5.1-05 5.1-06: a login whose session cannot be read gets 503 with Retry-After; cached sessions and API tokens work', async () => {
     const [login, api] = await Promise.all([p.loginToken(), p.clientToken()]);
     failSessionReads(p);
     const answer = await p.call('GET', '/v1/accounts', { token: login });

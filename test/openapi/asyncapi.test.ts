@@ -92,19 +92,22 @@ describe.each(Object.entries(readers))('the schema %s and the parser in the code
   const { properties = {}, required = [] } = document.components.schemas[name] ?? {};
   const isValid = (value: object) => faultsOf(value, name).length === 0;
 
-  it('accept the same message, also with unknown members', () => {
+  it('the schema and the parser accept the same message, also with unknown members', () => {
     for (const value of [good, { ...good, unknown: [1] }]) expect([isValid(value), reads(value)]).toEqual([true, true]);
   });
 
-  it.each(Object.keys(properties))('agree on %s when absent, null, and of another type', (member) => {
-    for (const value of [undefined, null, {}, ['x']]) {
-      const changed = JSON.parse(JSON.stringify({ ...good, [member]: value }));
-      const isRead = isValid(changed) || LENIENT.includes(`${name}.${member}`);
-      expect([value, isRead]).toEqual([value, reads(changed)]);
-    }
-    const isOptional = !required.includes(member);
-    expect(reads(JSON.parse(JSON.stringify({ ...good, [member]: undefined })))).toBe(isOptional);
-  });
+  it.each(Object.keys(properties))(
+    'the schema and the parser agree on %s when absent, null, and of another type',
+    (member) => {
+      for (const value of [undefined, null, {}, ['x']]) {
+        const changed = JSON.parse(JSON.stringify({ ...good, [member]: value }));
+        const isRead = isValid(changed) || LENIENT.includes(`${name}.${member}`);
+        expect([value, isRead]).toEqual([value, reads(changed)]);
+      }
+      const isOptional = !required.includes(member);
+      expect(reads(JSON.parse(JSON.stringify({ ...good, [member]: undefined })))).toBe(isOptional);
+    },
+  );
 });
 
 describe('the messages on the topics of a running instance', () => {
@@ -191,15 +194,18 @@ describe('the messages on the topics of a running instance', () => {
 
   const isPoison = ({ topic, headers }: IncomingMessage) => headers.poison === 'yes' && !isDeadLetterTopic(topic);
 
-  it.each(ALL_TOPICS.filter((topic) => topic !== `${TOPICS.kycToken}.dlq`))('match their schema on %s', (topic) => {
-    const found = recorder.messages.filter((one) => one.topic === topic && !isPoison(one));
-    expect(found.length).toBeGreaterThan(0);
-    for (const one of found) expect([one.value?.toString(), messageFaults(one)]).toEqual([one.value?.toString(), []]);
-    if (kindOfTopic(topic))
-      expect(found.map(({ value }) => value === null)).toEqual(expect.arrayContaining([true, false]));
-  });
+  it.each(ALL_TOPICS.filter((topic) => topic !== `${TOPICS.kycToken}.dlq`))(
+    'the messages on %s match their schema',
+    (topic) => {
+      const found = recorder.messages.filter((one) => one.topic === topic && !isPoison(one));
+      expect(found.length).toBeGreaterThan(0);
+      for (const one of found) expect([one.value?.toString(), messageFaults(one)]).toEqual([one.value?.toString(), []]);
+      if (kindOfTopic(topic))
+        expect(found.map(({ value }) => value === null)).toEqual(expect.arrayContaining([true, false]));
+    },
+  );
 
-  it('that violate their schema are detected', () => {
+  it('messages that violate their schema are detected', () => {
     const bad = recorder.messages.filter(isPoison);
     expect(bad).not.toEqual([]);
     for (const one of bad) expect(messageFaults(one)).not.toEqual([]);
@@ -210,7 +216,7 @@ describe('the messages on the topics of a running instance', () => {
     expect(messageFaults({ ...good, key: '' })).toHaveLength(1);
   });
 
-  it('include replayed messages', () => {
+  it('the messages include replayed ones', () => {
     const again = recorder.messages.filter(({ headers }) => headers['replayed-from'] !== undefined);
     expect([...new Set(again.map(({ topic }) => topic))].sort()).toEqual([
       TOPICS.admin,

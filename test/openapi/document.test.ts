@@ -165,7 +165,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('examples in the OpenAPI document', () => {
-  it('D8-02: exist for every request and every response with its own body', () => {
+  it('D8-02: every request, and every response with its own body, has an example', () => {
     expect(new Set(requests.map(({ at }) => at[1])).size).toBe(
       new Set(operations.filter((o) => o.operation.requestBody).map((o) => o.path)).size,
     );
@@ -176,7 +176,7 @@ describe('examples in the OpenAPI document', () => {
     expect(faultsOf(value, [...at, 'schema'])).toEqual([]);
   });
 
-  it('2.6-09: of conditions fire in a preview, with the fields named by GraphQL, MCP and the quickstart', () => {
+  it('2.6-09: examples of conditions fire in a preview, with the fields named by GraphQL, MCP and the quickstart', () => {
     const fields = ['target.balance', 'source.balance'];
     const rules = requests
       .map(({ value }) => walletRuleInput.safeParse(value).data)
@@ -196,7 +196,7 @@ describe('examples in the OpenAPI document', () => {
     }
   });
 
-  it('D8-02: of requests are accepted by the handlers, as a form too', () => {
+  it('D8-02: examples of requests are accepted by the handlers, as a form too', () => {
     for (const { name, value, at } of requests) {
       const id = operations.find(({ path, method }) => path === at[1] && method.toLowerCase() === at[2])?.operation
         .operationId;

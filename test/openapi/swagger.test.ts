@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { IDS } from '../../src/lib/example-ids.ts';
 import { swaggerFiles } from '../../src/api/openapi/swagger-files.ts';
+import { IDS } from '../../src/lib/example-ids.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

@@ -53,7 +53,7 @@ describe('a start with an error that the operator can fix', () => {
     ['PORT equal to the default of ADMIN_PORT', { PORT: '4001', ADMIN_PORT: '' }, 'both are 4001'],
     ['ADMIN_PORT equal to the default of PORT', { PORT: '', ADMIN_PORT: '4000' }, 'both are 4000'],
     ['both on every address', { HOST: '0.0.0.0', PORT: '4100', ADMIN_PORT: '4100' }, 'both are 4100'],
-  ])('D1-04 D1-14: with %s exits with 78 before it listens', async (_name, variables, message) => {
+  ])('D1-04 D1-14: a start with %s exits with 78 before it listens', async (_name, variables, message) => {
     const { started, commanded } = await refusals(variables, ['config', 'check']);
     expect(started).toMatchObject({ code: 78, stdout: '', stderr: expect.stringContaining(message) });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
@@ -70,12 +70,12 @@ describe('a start with an error that the operator can fix', () => {
     expect({ code, hasPort: stdout.includes('4000') }).toEqual({ code: 0, hasPort: true });
   });
 
-  it('D1-14: with an unreadable gateway.yaml names the file', async () => {
+  it('D1-14: a start with an unreadable gateway.yaml names the file', async () => {
     const { started } = await refusals({ GATEWAY_CONFIG: '/proc/self/mem' });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('/proc/self/mem') });
   });
 
-  it('D1-07 D1-14: with a DATA_DIR in use names the folder, as a command does', async () => {
+  it('D1-07 D1-14: with a DATA_DIR in use, a start and a command name the folder', async () => {
     await using folder = await migratedFolder();
     await using _running = await startPortcullis({ dataDir: folder.path });
     const { started, commanded } = await refusals({ DATA_DIR: folder.path });
@@ -86,13 +86,13 @@ describe('a start with an error that the operator can fix', () => {
   it.each([
     ['below a file', '/etc/hostname/data'],
     ['where no folder can be created', '/proc/portcullis/data'],
-  ])('D1-14: with a DATA_DIR %s names the folder, as a command does', async (_name, dataDir) => {
+  ])('D1-14: with a DATA_DIR %s, a start and a command name the folder', async (_name, dataDir) => {
     const { started, commanded } = await refusals({ DATA_DIR: dataDir });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining(`DATA_DIR: ${dataDir} cannot be used`) });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining(`no database in DATA_DIR ${dataDir}`) });
   });
 
-  it('D1-14: with an unusable secret file names its variable', async () => {
+  it('D1-14: a start with an unusable secret file names its variable', async () => {
     await using folder = await migratedFolder();
     const file = join(folder.path, 'secret');
     await writeFile(file, LONG);
@@ -101,7 +101,7 @@ describe('a start with an error that the operator can fix', () => {
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('SECRET_PEPPER_FILE') });
   });
 
-  it('D1-14: with unreachable stores names their address, as a command does, without the password', async () => {
+  it('D1-14: with unreachable stores, a start and a command name their address, without the password', async () => {
     const [port = 0] = await freePorts(1);
     const { started, commanded } = await refusals({ DATABASE_URL: `postgres://me:hidden@127.0.0.1:${port}/rows` });
     for (const { code, stderr } of [started, commanded]) {
@@ -131,14 +131,14 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
   });
   afterAll(() => stack.disposeAsync());
 
-  it('D1-11 D1-14: with an empty schema says to run portcullis migrate, as a command does', async () => {
+  it('D1-11 D1-14: with an empty schema, a start and a command say to run portcullis migrate', async () => {
     await using database = await freshDatabase();
     const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining('run portcullis migrate') });
   });
 
-  it('D1-11 D1-14: with an older schema says to run portcullis migrate', async () => {
+  it('D1-11 D1-14: with an older schema, a start says to run portcullis migrate', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) =>
       client.query('delete from mikro_orm_migrations where name = (select max(name) from mikro_orm_migrations)'),
@@ -147,7 +147,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
   });
 
-  it('D1-11: with a newer schema serves requests, as during a rolling upgrade', async () => {
+  it('D1-11: with a newer schema, a start succeeds, as during a rolling upgrade', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) =>
       client.query("insert into mikro_orm_migrations (name) values ('migration-99991231-of-a-later-version')"),
@@ -157,7 +157,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     expect(await running.kill('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('D1-14: with a role without privileges says that a privilege is missing, as a command does', async () => {
+  it('D1-14: with a role without privileges, a start and a command say that a privilege is missing', async () => {
     await using database = await realDatabase();
     const role = `r_${randomUUID().slice(0, 8)}`;
     const url = Object.assign(new URL(database.url), { username: role, password: 'nothing' });
@@ -171,7 +171,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     }
   });
 
-  it('D1-14: with dropped tables says that a table is missing, as a command does', async () => {
+  it('D1-14: with dropped tables, a start and a command say that a table or column is missing', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) => client.query('drop table revoked_tokens, clients cascade'));
     const disable = ['client', 'disable', randomUUID()];
@@ -180,7 +180,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
       expect([code, stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
   });
 
-  it('D1-14: a command on a table with a dropped column says that a column is missing', async () => {
+  it('D1-14: with a dropped column, a command says that a table or column is missing', async () => {
     await using database = await realDatabase();
     await withPostgres(database.url, (client) => client.query('alter table clients drop column id cascade'));
     await using folder = await emptyFolder();
@@ -190,7 +190,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     expect([commanded.code, commanded.stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
   });
 
-  it('D1-14: with a missing database says that no database has this name', async () => {
+  it('D1-14: with a missing database, a start says that no database has this name', async () => {
     await using database = await realDatabase();
     const missing = new URL(database.url);
     missing.pathname = '/absent_database';
@@ -198,7 +198,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     expect(first.started).toMatchObject({ code: 1, stderr: expect.stringContaining('no database with this name') });
   });
 
-  it.each(['PORT', 'ADMIN_PORT'])('D1-14: with a %s in use names the variable', async (variable) => {
+  it.each(['PORT', 'ADMIN_PORT'])('D1-14: with a %s in use, a start names the variable', async (variable) => {
     await using database = await realDatabase();
     const [port = 0] = await freePorts(1);
     await using taken = createServer().listen(port, '127.0.0.1');

@@ -96,7 +96,7 @@ describe('an incomplete DATA_DIR', () => {
     // The demo is looked at with the database open, which takes its time: in a quick run one damage in turn, and another's demo below.
     .filter(([part, damage]) => inject('isThorough') || part !== 'demo.json' || damage === DEMO_DAMAGE);
 
-  it.each(rows)('D1-14: with %s %s ends the start with one sentence and creates nothing', async (part, damage) => {
+  it.each(rows)('D1-14: a start with %s %s ends with one sentence and creates nothing', async (part, damage) => {
     const isNamed = !part.startsWith('the ');
     const nameIn = (folder: TestFolder) => (isNamed ? part : newestSegment(folder.path));
     const name = await nameIn(whole);
@@ -111,7 +111,7 @@ describe('an incomplete DATA_DIR', () => {
   it.each([
     ['removed', 'is missing'],
     ['swapped', 'belongs to another installation'],
-  ])('D1-14: with the whole database %s ends the start', async (damage, words) => {
+  ])('D1-14: a start with the whole database %s is rejected', async (damage, words) => {
     await using folder = await copyOf(whole);
     const part = join(folder.path, 'postgres');
     await rm(part, { recursive: true });
@@ -126,7 +126,7 @@ describe('an incomplete DATA_DIR', () => {
     expect(await p.clientToken(client)).toMatch(/^ey/);
   }
 
-  it('D1-14: starts once its files are restored, and not with a truncated log of a killed instance', async () => {
+  it('D1-14: a start succeeds once files are restored, and fails with a truncated log of a killed instance', async () => {
     await using folder = await emptyFolder();
     // Between two statements, as a kill leaves the files.
     await expectStart(damaged.path, () => cpSync(damaged.path, folder.path, { recursive: true }));
@@ -135,7 +135,7 @@ describe('an incomplete DATA_DIR', () => {
     await expectRefusal(folder.path, /pg_wal\/\w+ is damaged/);
   });
 
-  it('D1-14: with a database that does not open ends the start with one sentence', async () => {
+  it('D1-14: a start with a database that does not open ends with one sentence', async () => {
     await using folder = await copyOf(whole);
     await rm(join(folder.path, 'postgres/pg_xact'), { recursive: true });
     await rm(join(folder.path, 'postgres/base'), { recursive: true });
@@ -146,7 +146,7 @@ describe('an incomplete DATA_DIR', () => {
     );
   });
 
-  it('of a version without ids gets an id at the first start, and files of another installation are detected', async () => {
+  it('a DATA_DIR without ids gets them at the first start, and files of another installation are detected', async () => {
     await using folder = await copyOf(whole);
     const strip = async (dataDir: string, name: string, member: string) => {
       const path = join(dataDir, name);
@@ -181,7 +181,7 @@ describe('an incomplete DATA_DIR', () => {
     await expectStart(folder.path);
   });
 
-  it('D1-12: makes a command fail with the message of a start, and creates nothing', async () => {
+  it('D1-12: a command fails with the message of a start, and creates nothing', async () => {
     await using folder = await copyOf(whole);
     await rm(join(folder.path, 'secrets.json'));
     const before = await filesOf(folder.path);

@@ -60,13 +60,13 @@ async function count() {
 
 describe('an invalid body', () => {
   it.each([...MEMBERS, ...OF_ONE])(
-    '4.6-02 D7-02 D2-22: for one user: a bad %s is a 400 that names it',
+    '4.6-02 D7-02 D2-22: a bad %s of one user is a 400 that names it',
     async (member, texts) => {
       for (const json of texts) await refusedAt(SINGLE, userJson(member, json), member);
     },
   );
 
-  it.each(MEMBERS)('D7-05 7.5-01: for many: a bad %s is a 400 that names the row', async (member, texts) => {
+  it.each(MEMBERS)('D7-05 7.5-01: a bad %s in a bulk request is a 400 that names the row', async (member, texts) => {
     const good = JSON.stringify(newUser());
     for (const json of texts) {
       await refusedAt(BULK, `{"users":[${good},${good},${userJson(member, json)}]}`, `users[2].${member}`);
@@ -87,7 +87,7 @@ describe('an invalid body', () => {
     ['an array as the body', '[]', ''],
     ['null as the body', 'null', ''],
     ['a text as the body', '"users"', ''],
-  ])('7.5-01 4.7-02: for many: %s is a 400 that names it', async (_name, body, at) => {
+  ])('7.5-01 4.7-02: a bulk request with %s is a 400 that names it', async (_name, body, at) => {
     await refusedAt(BULK, body, at);
   });
 

@@ -76,7 +76,7 @@ describe('a dry run', () => {
       .raw((sql) => sql`alter table users add constraint none_refused check (name <> 'refused')`);
   });
 
-  it('D7-15: predicts the outcomes of the following run, and changes neither users nor events', async () => {
+  it('D7-15: a dry run predicts the outcomes of the following run, and changes neither users nor events', async () => {
     const shared = { db: database.db, log: silentLog, nowMs: Date.now, notify: () => undefined };
     const { files, jobs } = filesOn(database.db);
     const migrations = new UserMigrations(shared);
@@ -105,7 +105,7 @@ describe('a dry run', () => {
     );
   });
 
-  it('D7-15: compares up to 500 long rows with each other, and more than 500 batch by batch', async () => {
+  it('D7-15: a dry run compares up to 500 long rows with each other, and more than 500 batch by batch', async () => {
     const long = (count: number) => csvOf(count, { [count]: `0xlast,user-1@x.y,${'n'.repeat(9)},` });
     const wide = long(500).replaceAll('Name', '😀'.repeat(1_000));
     for (const [content, last] of [
@@ -121,7 +121,7 @@ describe('a dry run', () => {
     }
   });
 
-  it('D7-15 D7-09: that is interrupted is finished by another process, and a running one can be cancelled', async () => {
+  it('D7-15 D7-09: an interrupted dry run is finished by another process, and a running one can be cancelled', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     await files.start(caller, fileOf(csvOf(1_200)), { isDryRun: true });

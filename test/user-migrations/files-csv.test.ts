@@ -40,7 +40,7 @@ const soup = fc
 const RUNS = inject('isThorough') ? 100 : 25;
 
 describe('the records of a CSV file', () => {
-  it('D7-09 D7-12: of a well-formed file are those of csv-parse, except blank ones, however the file is cut into chunks', () => {
+  it('D7-09 D7-12: the records of a well-formed file are those of csv-parse without blank ones, in any chunks', () => {
     const files = fc.record({
       rows: fc.array(fc.array(texts, { minLength: 1, maxLength: 5 }), { maxLength: 20 }),
       lineEnd: fc.constantFrom('\n', '\r\n'),
@@ -64,7 +64,7 @@ describe('the records of a CSV file', () => {
     );
   });
 
-  it('D7-09: of any bytes are the same however they are cut into chunks, and skip() counts as many', () => {
+  it('D7-09: the records of any bytes are the same in any chunks, and skip() counts as many', () => {
     fc.assert(
       fc.property(soup, partSizes, fc.integer({ min: 1, max: 3 }), (file, parts, columns) => {
         const { taken, position } = recordsOf(file, { columns });
@@ -80,7 +80,7 @@ describe('the records of a CSV file', () => {
     );
   });
 
-  it('D7-09: can be read again from the end of the previous record, for any bytes', () => {
+  it('D7-09: a record can be read again from the end of the previous one, for any bytes', () => {
     fc.assert(
       fc.property(soup, (file) => {
         const { taken } = recordsOf(file, { columns: 2 });
@@ -137,7 +137,7 @@ describe('the records of a CSV file', () => {
     }
   });
 
-  it('D7-09: may have 16 KiB, also with quotes and CRLF, and not one byte more', () => {
+  it('D7-09: a record may have 16 KiB, also with quotes and CRLF, and not one byte more', () => {
     const at = (bytes: number) => 'x'.repeat(bytes);
     const fits = recordsOf(`${at(MAX_RECORD_BYTES)}\n"${at(MAX_RECORD_BYTES - 2)}"\r\n"${at(MAX_RECORD_BYTES - 2)}"`);
     expect(fits.taken.map((record) => 'fields' in record)).toEqual([true, true, true]);
@@ -147,7 +147,7 @@ describe('the records of a CSV file', () => {
     expect(over.taken.map((record) => 'fault' in record)).toEqual([true, true, true, true]);
   });
 
-  it('D7-09: in a file of unclosed quotes are about as many faults as lines', () => {
+  it('D7-09: a file of unclosed quotes has about as many faults as lines', () => {
     const lines = 40_000;
     const kinds = ['"open\n', '"open""\n', '"",x"\n', '",","\n', 'x,"\n', `${'"'.repeat(33)}\n`, '"\n"",""\n'];
     for (const kind of kinds) {

@@ -46,7 +46,7 @@ async function expectEnded(nodeId: string): Promise<void> {
 }
 
 describe('a file whose failed rows would take much more space than the file', () => {
-  it('stops there: applied rows stay, and the last row and the log give the reason', async () => {
+  it('a file over the limit stops there: applied rows stay, and the last row and the log give the reason', async () => {
     const caller = await newNode(database.db);
     const logged: unknown[] = [];
     const warn = (fields: object, message?: string) => void logged.push([fields, message]);
@@ -65,14 +65,14 @@ describe('a file whose failed rows would take much more space than the file', ()
     expect(await work(jobs)).toBe('none');
   });
 
-  it('D7-09: stops at the same row when another process continues after each batch', async () => {
+  it('D7-09: a file stops at the same row when another process continues after each batch', async () => {
     const caller = await newNode(database.db);
     await filesOn(database.db).files.start(caller, fileOf(ATTACK, 65_536));
     while ((await oneBatch(database.db)) === 'more');
     await expectEnded(caller.nodeId);
   });
 
-  it('D7-09: stops at the same row when its end is interrupted at any statement or commit', async () => {
+  it('D7-09: a file stops at the same row when its end is interrupted at any statement or commit', async () => {
     const caller = await newNode(database.db);
     await filesOn(database.db).files.start(caller, fileOf(ATTACK, 65_536));
     for (let batch = 0; batch < APPLIED / 500; batch += 1) await oneBatch(database.db);
@@ -106,7 +106,7 @@ describe('a file that is applied completely', () => {
     ['1 MB of rows without an identifier at most', 'abc\n'.repeat(6_600), 'skipped'],
     ['failed rows of 24 bytes, any number', 'a"b, user-1@example.org\n'.repeat(9_000), 'failed'],
     ['existing users, any number', '0x1,a@x.y\n'.repeat(9_000), 'skipped'],
-  ])('may have %s', async (_name, lines, outcome) => {
+  ])('a file may have %s', async (_name, lines, outcome) => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     await new UserMigrations({ db: database.db, log: silentLog, nowMs: Date.now, notify: () => undefined }).migrateOne(

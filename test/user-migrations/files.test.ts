@@ -151,7 +151,7 @@ describe('a rejected file', () => {
     ['a column twice', 'wallet_address,email,walletAddress\n', 'has the column wallet_address twice: name it once'],
     ['a header with an open quote', '"wallet_address,email\n', 'has a header that has a quote that is not closed'],
     ['no line end for long', 'x'.repeat(600_000), 'has a header that has more than 16 KiB'],
-  ])('D7-09: with %s is rejected with the reason, and nothing is stored', async (_name, content, message) => {
+  ])('D7-09: a file with %s is rejected with the reason, and nothing is stored', async (_name, content, message) => {
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db);
     await expect(files.start(caller, fileOf(content, 100_000))).rejects.toMatchObject({

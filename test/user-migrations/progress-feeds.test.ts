@@ -64,7 +64,7 @@ const taken = async (stream: ProgressStream) => {
 };
 
 describe('a follower of a migration', () => {
-  it('DG-09: gets the current progress at once, then each change, and the end', async () => {
+  it('DG-09: a follower gets the current progress at once, then each change, and the end', async () => {
     become({ success: 3 });
     const stream = await follow();
     expect(await taken(stream)).toBe(3);
@@ -80,7 +80,7 @@ describe('a follower of a migration', () => {
     expect(await taken(stream)).toBe('complete');
   });
 
-  it('D6-24: is notified in slices with many others, however long each takes', async () => {
+  it('D6-24: many followers are notified in slices, however long each takes', async () => {
     const streams = await Promise.all(Array.from({ length: 40 }, follow));
     await Promise.all(streams.map(taken));
     await nextIteration();
@@ -105,7 +105,7 @@ describe('a follower of a migration', () => {
     expect(Math.max(...perIteration)).toBeLessThanOrEqual(10);
   });
 
-  it('DG-09: of a finished migration gets one value, without a poll', async () => {
+  it('DG-09: a follower of a finished migration gets one value, without a poll', async () => {
     become({ success: 10, status: 'cancelled' });
     const stream = await follow();
     expect(await taken(stream)).toBe(10);
@@ -113,13 +113,13 @@ describe('a follower of a migration', () => {
     expect([feeds.size, clock.timers, reads.length]).toEqual([0, 0, 1]);
   });
 
-  it('DG-09: of an unknown migration or of another node gets nothing', async () => {
+  it('DG-09: following an unknown migration, or one of another node, returns undefined', async () => {
     expect(await feeds.follow('another', 'm')).toBeUndefined();
     expect(await feeds.follow(NODE, 'x')).toBeUndefined();
     expect([feeds.size, clock.timers]).toEqual([0, 0]);
   });
 
-  it('DG-09: shares one read with all others of the migration, and reading stops with the last one', async () => {
+  it('DG-09: the followers of a migration share one read, and reading stops with the last one', async () => {
     const streams = await Promise.all([follow(), follow(), follow()]);
     expect(reads.length).toBe(3);
     await poll(4);
@@ -132,7 +132,7 @@ describe('a follower of a migration', () => {
     expect([reads.length, feeds.size, clock.timers]).toEqual([8, 0, 0]);
   });
 
-  it('DG-09: that is slow gets only the newest value, and none twice', async () => {
+  it('DG-09: a slow follower gets only the newest value, and none twice', async () => {
     const stream = await follow();
     for (const success of [1, 2, 3]) {
       become({ success });
@@ -145,7 +145,7 @@ describe('a follower of a migration', () => {
     expect(await next).toBe('complete');
   });
 
-  it('DG-09: never gets a lower value than before', async () => {
+  it('DG-09: a follower never gets a lower value than before', async () => {
     const first = await follow();
     const late = Promise.withResolvers<MigrationProgressRow>();
     read = () => late.promise;
@@ -162,7 +162,7 @@ describe('a follower of a migration', () => {
     expect(await next).toBe(6);
   });
 
-  it('DG-09: continues after an outage, which is reported once', async () => {
+  it('DG-09: a follower continues after an outage, which is reported once', async () => {
     const stream = await follow();
     expect(await taken(stream)).toBe(0);
     const next = taken(stream);
@@ -178,7 +178,7 @@ describe('a follower of a migration', () => {
     expect([await next, faults.length]).toEqual([4, 1]);
   });
 
-  it('DG-08 DG-09: is closed when the process stops, and later ones are rejected', async () => {
+  it('DG-08 DG-09: followers are closed when the process stops, and later ones are rejected', async () => {
     const stream = await follow();
     feeds.stop();
     await expect(stream.next()).rejects.toBeInstanceOf(StreamStoppedError);

@@ -65,7 +65,7 @@ async function startCsv(csv: string): Promise<string> {
 }
 
 describe('migrationProgress', () => {
-  it('DG-08 DG-09 D7-09: reports a file of 1 MB until it is done, over SSE and graphql-transport-ws', async () => {
+  it('DG-08 DG-09 D7-09: the progress of a file of 1 MB is sent until it is done, over SSE and graphql-transport-ws', async () => {
     const { migrationJobs } = p.service.context;
     await migrationJobs.stop();
     const id = await startFile();
@@ -88,7 +88,7 @@ describe('migrationProgress', () => {
     expect((await allOverSse(id)).map(({ done, processed }) => [done, processed])).toEqual([[true, ROWS]]);
   });
 
-  it('DG-09: of a migration from JSON there is one value, over both transports', async () => {
+  it('DG-09: the progress of a migration from JSON is one value, over both transports', async () => {
     const { many } = await migrationsOf(p, token);
     expect((await many([newUser(), { wallet_address: '0x1' }])).status).toBe(200);
     const { json } = await p.call('POST', '/graphql', {
@@ -101,7 +101,7 @@ describe('migrationProgress', () => {
     }
   });
 
-  it('DG-09: of a cancelled migration is done', async () => {
+  it('DG-09: the progress of a cancelled migration is done', async () => {
     const { migrationJobs } = p.service.context;
     await migrationJobs.stop();
     const id = await startFile(10);
@@ -114,7 +114,7 @@ describe('migrationProgress', () => {
     migrationJobs.start();
   });
 
-  it('DG-09: of a migration stopped for its failed rows is done with FAILED, and its last row has the reason', async () => {
+  it('DG-09: a migration stopped for its failed rows is done with FAILED, and its last row has the reason', async () => {
     const id = await startCsv(`wallet_address,email\n0xfirst,first@example.com\n${'a,b,c\n'.repeat(7_000)}`);
     expect((await allOverSse(id)).at(-1)).toMatchObject({
       processed: 6_501,
@@ -139,7 +139,7 @@ describe('migrationProgress', () => {
     ]);
   });
 
-  it('DG-09: of an unknown or malformed id, or of another node, is the same NOT_FOUND', async () => {
+  it('DG-09: an unknown or malformed id, and one of another node, are the same NOT_FOUND', async () => {
     const id = await startFile(1);
     const other = await p.clientToken(p.demo.other_node.client);
     const readers = await Promise.all([overSse(MISSING), overSse('x'), overSse(id, other)]);
@@ -157,7 +157,7 @@ describe('migrationProgress', () => {
     expect(errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'users:read' });
   });
 
-  it('DG-08 DG-09: is closed when its client is disabled', async () => {
+  it('DG-08 DG-09: the subscription is closed when its client is disabled', async () => {
     const { migrationJobs } = p.service.context;
     await migrationJobs.stop();
     const id = await startFile(2);

@@ -130,7 +130,7 @@ describe('D7-12: a file saved by a spreadsheet', () => {
       `name,${HEADER.replace(',name', '')}\n"","0x1","ada@example.com"\n`,
       ['0x1', 'ada@example.com', ''],
     ],
-  ])('is read as expected: %s', async (_name, file, ...users) => {
+  ])('a file is read as the spreadsheet meant it: %s', async (_name, file, ...users) => {
     const expected = { outcomes: CREATED(users.length), users };
     expect(await migrated(file)).toEqual(expected);
     expect(await migrated(file, 7)).toEqual(expected);
@@ -272,7 +272,7 @@ const OTHER_FORMATS: [name: string, file: Buffer | string, cause: RegExp][] = [
 ];
 
 describe('D7-12: a file in another format is rejected with the cause and what to do', () => {
-  it.each(OTHER_FORMATS)('as %s', async (_name, file, cause) => {
+  it.each(OTHER_FORMATS)('%s is rejected with its cause', async (_name, file, cause) => {
     const caller = await newNode(database.db);
     const { files } = filesOn(database.db);
     for (const partBytes of [100_000, 3]) {
@@ -291,7 +291,7 @@ describe('D7-12: a file in another format is rejected with the cause and what to
     ['an unknown column', 'wallet_address,sep=\r\n', /^has the unknown column "sep="/],
     ['a lone CR in a later cell', `wallet_address,phone\r\n0x1,"1\r2"\r\n`, /^has the unknown column "phone"/],
     ['Windows-1252', Buffer.from('wallet_address,n\xe4me\n', 'latin1'), /^has a header that is not UTF-8/],
-  ])('but %s gets the usual reason', async (_name, file, cause) => {
+  ])('%s is not reported as another format', async (_name, file, cause) => {
     const { files } = filesOn(database.db);
     await expect(files.start(await newNode(database.db), fileOf(file))).rejects.toMatchObject({
       message: expect.stringMatching(cause),
@@ -302,7 +302,7 @@ describe('D7-12: a file in another format is rejected with the cause and what to
 describe('D7-12: an external id that a spreadsheet has changed', () => {
   const errors = ['#NAME?', '#REF!', '#VALUE!', '#DIV/0!', '#NULL!', '#N/A', '########'];
   it.each(['1.23457E+11', '1,23457E+11', '1E+15', '1.2e+20', '9.00720E+15', '1.23457E+011', ...errors])(
-    'is detected: %s has a warning',
+    '%s is reported as changed by a spreadsheet',
     (external_id) => {
       expect(warningOf({ external_id })).toContain(`external_id ${external_id} is what a spreadsheet shows`);
     },
@@ -323,11 +323,11 @@ describe('D7-12: an external id that a spreadsheet has changed', () => {
     '#1',
     '#name',
     '#A-7',
-  ])('is not reported for %j', (external_id) => {
+  ])('%j is not reported as changed by a spreadsheet', (external_id) => {
     expect(warningOf({ external_id })).toBeUndefined();
   });
 
-  it('is listed with its row, whether the row was created or skipped', async () => {
+  it('changed external ids are listed with their row, whether the row was created or skipped', async () => {
     const caller = await newNode(database.db);
     const { files, jobs } = filesOn(database.db);
     const rows = ['1.23457E+11', '123457000000', '1.23457E+11', 'x'].map((id, at) => `0x${at},${id}\n`);

@@ -174,7 +174,7 @@ it.each(EACH)(
 );
 
 describe('D7-11: spellings of one email', () => {
-  it('are stored trimmed and composed, and later ones are duplicates', async () => {
+  it('spellings of an email are stored trimmed and composed, and later ones are duplicates', async () => {
     const n = randomUUID();
     const sent = SPELLINGS.map(([, , sentAs], at) => ({ email: sentAs(`${at}-${n}`), external_id: `${at}-${n}` }));
     expect(await migrate(BULK, sent)).toEqual(SPELLINGS.map(() => 'created'));
@@ -193,7 +193,7 @@ describe('D7-11: spellings of one email', () => {
     }
   });
 
-  it('are duplicates within one bulk request, and in one file', async () => {
+  it('spellings of an email are duplicates within one bulk request, and in one file', async () => {
     const n = randomUUID();
     const emails = [`ö-${n}@x.y`, `o\u0308-${n}@x.y`, ` Ö-${n}@x.y\u00a0`, `O\u0308-${n}@x.y`];
     const { results } = (await rest.many(emails.map((email) => ({ wallet_address: wallet(), email })))).json;
@@ -212,7 +212,7 @@ describe('D7-11: spellings of one email', () => {
     ['sharp s', 'ß', 'ss'],
     ['a space inside', 'a b', 'ab'],
     ['a Cyrillic letter', 'а', 'a'],
-  ])('do not include %s', async (_name, one, other) => {
+  ])('%s make a different email', async (_name, one, other) => {
     const n = randomUUID();
     expect(await migrate(BULK, [{ email: `${one}-${n}@x.y` }, { email: `${other}-${n}@x.y` }])).toEqual([
       'created',
@@ -222,7 +222,7 @@ describe('D7-11: spellings of one email', () => {
 });
 
 describe('D7-11 D7-02: blank identifiers', () => {
-  it('count as absent, and external ids are compared exactly', async () => {
+  it('blank identifiers count as absent, and external ids are compared exactly', async () => {
     const blanks = [' ', '\t', '\u00a0', '\u3000\u2003', '\ufeff', '\u0085', '\u2028'];
     const missing = blanks.map((blank) => ({ email: blank, external_id: blank }));
     expect(await migrate(BULK, missing)).toEqual(blanks.map(() => 'missing_email_and_external_id'));
@@ -233,7 +233,7 @@ describe('D7-11 D7-02: blank identifiers', () => {
     expect(await migrate(BULK, exact)).toEqual(spellings.map(() => 'duplicate_external_id'));
   });
 
-  it('are omitted from results', async () => {
+  it('blank identifiers are omitted from results', async () => {
     const { text } = await rest.many([{ wallet_address: '0x1', email: ' ', external_id: '\u00a0' }]);
     expect(JSON.parse(text).results).toEqual([{ status: 'skipped', reason: 'missing_email_and_external_id' }]);
     expect(await lastRows()).toMatchObject([{ email: null, external_id: null }]);
@@ -263,19 +263,19 @@ describe('D7-11: a search finds a stored user in any spelling', () => {
     ['an email with surrounding blanks', `\u00a0zoë-${n}@x.y \ufeff`],
     ['a decomposed part of a name', `Zoe\u0308 ${n}`],
     ['an unchanged external id', `oe\u0308-${n}`],
-  ])('by %s', async (_name, search) => {
+  ])('a search by %s finds the user', async (_name, search) => {
     const { users } = await operate(p, token, UsersDocument, { filter: { search } });
     expect(users.edges.map(({ node }) => node.email)).toEqual([`zoë-${n}@x.y`]);
     const { given } = await agent.call('list_users', { search });
     expect(given.data).toMatchObject([{ email: `zoë-${n}@x.y` }]);
   });
 
-  it('but a search for blanks is not trimmed', async () => {
+  it('a search for blanks is not trimmed', async () => {
     expect((await operate(p, token, UsersDocument, { filter: { search: '   ' } })).users.edges).toEqual([]);
     expect((await operate(p, token, UsersDocument, { filter: { search: '' } })).users.edges.length).toBeGreaterThan(1);
   });
 
-  it('but a blank at the end of a name is significant', async () => {
+  it('a blank at the end of a searched name is significant', async () => {
     const { users } = await operate(p, token, UsersDocument, { filter: { search: `Zoë ${n} ` } });
     expect(users.edges).toEqual([]);
   });

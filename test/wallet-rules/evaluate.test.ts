@@ -65,11 +65,11 @@ describe('an automatic transfer', () => {
     ['and, not: one value is unknown', { and: [low, { not: unknown }] }, false],
     ['not, or: one value is unknown', { not: { or: [high, unknown] } }, false],
     ['not, and: one value is unknown', { not: { and: [high, unknown] } }, false],
-  ])('DG-10: evaluates %s', (_name, logic, fires) => {
+  ])('DG-10: a condition tree is evaluated: %s', (_name, logic, fires) => {
     expect(evaluateRule(ruleWith(logic), factsOf([balance('5')])).fires).toBe(fires);
   });
 
-  it('DG-10: explains each condition, with a reason for those that cannot be evaluated', () => {
+  it('DG-10: each condition is explained, with a reason if it cannot be evaluated', () => {
     const other = condition({ network_currency_id: OTHER_CURRENCY });
     const twice = condition({ field: 'twice' });
     const logic = { and: [low, { or: [high, { not: other }] }, twice] };
@@ -102,13 +102,13 @@ describe('an automatic transfer', () => {
     ['not, or: the second holds', { not: { or: [high, low] } }, '.not.or[1]'],
     ['or: one holds, one is unknown', { or: [high, low, unknown] }, '.or[2]'],
     ['and: the first does not hold, the second is unknown', { and: [high, unknown] }, '.and[0]'],
-  ])('DG-16: has the first unmet condition: %s', (_name, logic, path) => {
+  ])('DG-16: the first unmet condition is found: %s', (_name, logic, path) => {
     const rule = ruleWith(logic);
     const { explanation } = evaluateRule(rule, factsOf([balance('5')]));
     expect(firstUnmet(rule, explanation)?.path).toBe(`auto_transfer_rule.rule_logic${path}`);
   });
 
-  it('D5-04: does not evaluate a limit that the rule also contains', () => {
+  it('D5-04: a limit that a transfer rule also contains is not evaluated', () => {
     const other = { max_amount: '1', time_period: 'day', time_period_value: 1 } as const;
     const rule = { ...ruleWith(low), permissionless_transfer_limit_rule: other };
     expect(evaluateRule(rule, factsOf([balance('5')]))).toMatchObject({ fires: true, explanation: { length: 1 } });
@@ -120,7 +120,7 @@ describe('an automatic transfer', () => {
     [10, 90, true],
     [90, undefined, true],
     [undefined, 10, true],
-  ])('D5-04: with approver priorities from %s to %s, whether it can fire: %s', (min_priority, max_priority, fires) => {
+  ])('D5-04: a rule with approver priorities from %s to %s can fire: %s', (min_priority, max_priority, fires) => {
     const rule = { ...ruleWith(low), sign_and_approve_rule: { min_priority, max_priority } };
     const { fires: fired, explanation } = evaluateRule(rule, factsOf([balance('5')]));
     expect(fired).toBe(fires);
@@ -138,7 +138,7 @@ describe('an automatic transfer', () => {
     }
   });
 
-  it('DG-10: does not fire while the rule is disabled, and says so', () => {
+  it('DG-10: a disabled rule does not fire, and says so', () => {
     const { fires, explanation } = evaluateRule({ ...ruleWith(low), status: 'disabled' }, factsOf([balance('5')]));
     expect(fires).toBe(false);
     expect(explanation.at(-1)).toMatchObject({ path: 'status', result: false, reason: 'the rule is disabled' });
@@ -177,7 +177,7 @@ describe('a transfer limit', () => {
     ],
     ['a future transfer', [transfer('1', 0n), transfer('100', -1n)], '1', true],
     ['a transfer in another currency', [transfer('1', 0n), transfer('100', 0n, OTHER_CURRENCY)], '1', true],
-  ])('DG-10: of 100 in two hours, with %s', (_name, transfers, actual, fires) => {
+  ])('DG-10: a limit of 100 in two hours is evaluated with %s', (_name, transfers, actual, fires) => {
     expect(evaluateRule(limitOf('100', 'hour', 2), factsOf([], { transfers }))).toEqual({
       fires,
       explanation: [
@@ -194,7 +194,7 @@ describe('a transfer limit', () => {
     });
   });
 
-  it('DG-10: does not fire when the transfers are missing, and says so', () => {
+  it('DG-10: a limit does not fire when the transfers are missing, and says so', () => {
     const { fires, explanation } = evaluateRule(limitOf('100', 'day', 1), factsOf([]));
     expect(fires).toBe(false);
     expect(explanation).toMatchObject([{ actual: null, result: false, reason: 'the transfers are missing' }]);

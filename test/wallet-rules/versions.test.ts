@@ -105,7 +105,7 @@ const countAll = async () => {
 const database = () => p.service.context.database;
 
 describe('a write of a wallet rule', () => {
-  it.each(CREATES)('D5-09: by %s creates version 1, with its content and author', async (_way, send) => {
+  it.each(CREATES)('D5-09: a write by %s creates version 1, with its content and author', async (_way, send) => {
     const correlationId = randomUUID();
     const [rules = 0, versions = 0] = await countAll();
     const id = idOf(await send({ id: '', correlationId, by: token }));
@@ -115,26 +115,29 @@ describe('a write of a wallet rule', () => {
     expect(await countAll()).toEqual([rules + 1, versions + 1]);
   });
 
-  it.each(CHANGES)('D5-09: by %s creates the next version, and leaves earlier ones unchanged', async (_way, send) => {
-    const id = await made();
-    const before = await versionsOf(database(), id);
-    const correlationId = randomUUID();
-    const { text } = await send({ id, correlationId, by: token });
-    expect(text).not.toMatch(/error/i);
-    const { client_id } = p.demo.client;
-    const author = { subject: client_id, client_id, correlation_id: correlationId };
-    const newest = { ...(await newestOf(database(), id)), ...author, version: 2 };
-    expect(await versionsOf(database(), id)).toEqual([...before, newest]);
-  });
+  it.each(CHANGES)(
+    'D5-09: a write by %s creates the next version, and leaves earlier ones unchanged',
+    async (_way, send) => {
+      const id = await made();
+      const before = await versionsOf(database(), id);
+      const correlationId = randomUUID();
+      const { text } = await send({ id, correlationId, by: token });
+      expect(text).not.toMatch(/error/i);
+      const { client_id } = p.demo.client;
+      const author = { subject: client_id, client_id, correlation_id: correlationId };
+      const newest = { ...(await newestOf(database(), id)), ...author, version: 2 };
+      expect(await versionsOf(database(), id)).toEqual([...before, newest]);
+    },
+  );
 
-  it.each(NOTHING)('D5-09: by %s creates no version', async (_way, send) => {
+  it.each(NOTHING)('D5-09: %s creates no version', async (_way, send) => {
     const id = await made();
     const before = await countAll();
     await send({ id, correlationId: randomUUID(), by: token });
     expect(await countAll()).toEqual(before);
   });
 
-  it('D5-09 D7-07: repeated with its idempotency key creates no second version', async () => {
+  it('D5-09 D7-07: a write repeated with its idempotency key creates no second version', async () => {
     const key = randomUUID();
     const send = rest('POST', () => ({ 'idempotency-key': key }));
     const first = await send({ id: '', correlationId: 'first', by: token });
@@ -145,7 +148,7 @@ describe('a write of a wallet rule', () => {
     expect(await versionsOf(database(), idOf(first))).toMatchObject([{ correlation_id: 'first' }]);
   });
 
-  it('D5-09: that is rolled back leaves neither a rule nor a version', async () => {
+  it('D5-09: a write that is rolled back leaves neither a rule nor a version', async () => {
     const { walletRules } = p.service.context;
     const before = await countAll();
     const author = { nodeId: p.demo.node_id, subject: 'x', clientId: undefined, correlationId: 'x' };
@@ -163,7 +166,7 @@ describe('a write of a wallet rule', () => {
 describe('the author of a version', () => {
   const send = rest('POST');
 
-  it('D5-09: is the supervisor of a login, with the client', async () => {
+  it('D5-09: the author of a version is the supervisor of a login, with the client', async () => {
     const by = await p.loginToken();
     const { sub } = JSON.parse(Buffer.from(by.split('.')[1] ?? '', 'base64url').toString());
     const id = idOf(await send({ id: '', correlationId: 'of a login', by }));
@@ -171,7 +174,7 @@ describe('the author of a version', () => {
     expect(await versionsOf(database(), id)).toMatchObject([{ subject: sub, client_id: p.demo.client.client_id }]);
   });
 
-  it('D5-09: is the subject of a legacy token, without a client if the token names none', async () => {
+  it('D5-09: the author of a version is the subject of a legacy token, without a client if the token names none', async () => {
     const { current } = p.service.context.secrets.jwt.legacy;
     const claims = { sub: 'old/Ünit 7', client_id: undefined, token_use: undefined, scope: 'wallet-rules:write' };
     const by = signed(p, apiClaims(p, claims), { secret: current });
@@ -179,7 +182,7 @@ describe('the author of a version', () => {
     expect(await versionsOf(database(), id)).toMatchObject([{ subject: 'old/Ünit 7', client_id: null }]);
   });
 
-  it('D5-09 D2-06: has the correlation id of the audit record, with a token in it replaced', async () => {
+  it('D5-09 D2-06: a version has the correlation id of the audit record, with a token in it replaced', async () => {
     const id = idOf(await send({ id: '', correlationId: token, by: token }));
     const [version] = await versionsOf(database(), id);
     expect(version?.correlation_id).toMatch(/^jwt:[0-9a-f]{16}$/);
@@ -224,7 +227,7 @@ describe('the content of a version', () => {
   };
 
   it.each(BODIES)(
-    'D5-09 D5-03: of %s is a REST body with every digit, which restores the rule',
+    'D5-09 D5-03: the content of %s is a REST body with every digit, which restores the rule',
     async (_name, body) => {
       const rules = rulesOf(p, token);
       const id = await rules.created(body());
@@ -244,7 +247,7 @@ describe('the content of a version', () => {
     },
   );
 
-  it('D5-09: is the same over GraphQL and MCP, newest first, each with its author', async () => {
+  it('D5-09: versions are the same over GraphQL and MCP, newest first, each with its author', async () => {
     const rules = rulesOf(p, token);
     const id = await rules.created(whole());
     await rules.replace(id, limit({ name: 'second' }));
@@ -273,7 +276,7 @@ describe('the content of a version', () => {
     );
   });
 
-  it('D5-09 D8-06: is listed by the MCP tool in pages, like every list', async () => {
+  it('D5-09 D8-06: versions are listed by the MCP tool in pages, like every list', async () => {
     const rules = rulesOf(p, token);
     const id = await rules.created();
     for (let version = 2; version <= 7; version += 1) await rules.replace(id, limit({ name: `number ${version}` }));
@@ -290,7 +293,7 @@ describe('the content of a version', () => {
 });
 
 describe('a rule deleted with its wallet', () => {
-  it('D5-09 D1-10: keeps its history, whose newest version is marked as deleted', async () => {
+  it('D5-09 D1-10: a rule deleted with its wallet keeps its history, whose newest version is marked as deleted', async () => {
     const walletId = randomUUID();
     const { reference } = p.service.context;
     const now = new Date().toISOString();
@@ -328,7 +331,7 @@ describe('a rule deleted with its wallet', () => {
 });
 
 describe('a rule with a text instead of a decimal', () => {
-  it('is returned with that text, and so are its versions', async () => {
+  it('a rule with a text instead of a decimal is returned with that text, and so are its versions', async () => {
     const id = idOf(await rulesOf(p, token).create(autoTransfer()));
     const leafOf = { field: 'balance', op: 'lt' as const, value: 'many', network_currency_id: id };
     const rule_logic = { not: leafOf };

@@ -29,7 +29,7 @@ describe('the start of a time window', () => {
     expect(startOf(end, count, period)).toBe(start);
   });
 
-  it('DG-10: of a window longer than all representable time is undefined', () => {
+  it('DG-10: the start of a window longer than all representable time is undefined', () => {
     expect(startOf('2026-11-21T10:30:00Z', 2_147_483_647, 'year')).toBeUndefined();
     expect(startOf('2026-11-21T10:30:00Z', 2_147_483_647, 'month')).toBeUndefined();
     const end = parseInstant('2026-11-21T10:30:00Z') ?? { seconds: 0n, nanos: 0 };

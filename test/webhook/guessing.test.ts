@@ -43,7 +43,7 @@ async function stand() {
 }
 
 describe('wrong passwords at the webhook', () => {
-  it('5.4-01: always get 401, are counted by address and logged; correct requests are still accepted', async () => {
+  it('5.4-01: wrong passwords always get 401, are counted by address and logged; correct requests are accepted', async () => {
     await using s = await stand();
     expect(await s.counted()).toEqual({ single: 0, repeated: 0 });
     expect(new Set(await s.guess(60, '198.51.100.7'))).toEqual(new Set([401]));
@@ -57,7 +57,7 @@ describe('wrong passwords at the webhook', () => {
     expect(s.warned[3]).toEqual({ real_ip: '2001:db8:0:0::/64', count: 20 });
   });
 
-  it('5.4-01: are counted from zero in the next minute', async () => {
+  it('5.4-01: wrong passwords are counted from zero in the next minute', async () => {
     await using s = await stand();
     await s.guess(21, '198.51.100.7');
     s.clock.nowMs += 60_000;
@@ -65,7 +65,7 @@ describe('wrong passwords at the webhook', () => {
     expect(await s.counted()).toEqual({ single: 21, repeated: 1 });
   });
 
-  it('5.4-01: do not include requests without credentials', async () => {
+  it('5.4-01: requests without credentials do not count as wrong passwords', async () => {
     await using s = await stand();
     expect((await s.p.call('POST', PATHS[0], { json: notification() })).status).toBe(401);
     expect(await s.counted()).toEqual({ single: 0, repeated: 0 });

@@ -62,7 +62,7 @@ describe.each(['optional', 'required'] as const)('with a signing secret and WEBH
       },
     );
 
-    it(`D6-15 D2-31: without signature headers is ${UNSIGNED[mode]}, with reason incomplete where a signature is required`, async () => {
+    it(`D6-15 D2-31: a request without signature headers is ${UNSIGNED[mode]}, with reason incomplete if one is required`, async () => {
       const id = `unsigned-${mode}-${path}`;
       const answer = await stand.post(path, JSON.stringify(notification()), { 'x-correlation-id': id });
       expect(answer.status).toBe(UNSIGNED[mode]);
