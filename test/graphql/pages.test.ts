@@ -72,7 +72,7 @@ function pagesSuite(open: () => Promise<Database>): void {
     }
   });
 
-  it('DG-12: a page stays in place while rows are added and deleted around it, and omits deleted rows', async () => {
+  it('DG-12: the next page continues after the last row of the previous one while rows are added before it', async () => {
     const { accounts } = await page({ first: 3 });
     await stand.addAccounts(2, { nodeId: NODE, at: () => '2019-05-05T00:00:00Z' });
     const { ids: next } = await page({ first: 3, after: accounts.pageInfo.endCursor });

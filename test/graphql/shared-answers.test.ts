@@ -170,7 +170,7 @@ it('D4-01: other permissions and other nodes have separate executions, and see o
   for (const reader of readers) await reader[Symbol.asyncDispose]();
 });
 
-it('D6-12: an expired token, even of the first subscriber, ends only its own subscriptions', async () => {
+it('D6-12: when a token ends, even that of the first subscriber, only its own subscriptions end', async () => {
   const ended = stand.newToken();
   await using first = await stand.stream(UPDATES, { token: ended });
   await using second = await stand.stream(UPDATES);

@@ -157,7 +157,7 @@ describe('graphql-transport-ws', () => {
     expect(received.map(({ type }) => type)).toEqual(['next', 'complete']);
   });
 
-  it('DG-15: when its token is revoked, a running operation closes the socket with 4403, and is recorded without an error', async () => {
+  it('DG-15: an operation whose token was revoked closes the socket with 4403, without an error, and is recorded', async () => {
     const token = stand.newToken();
     const { subscribe, received, closed } = await openSocket(stand, token);
     subscribe('1', UPDATES);
