@@ -29,7 +29,7 @@ import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 import { ROUTES, type RouteServices } from './routes.ts';
 
-interface Behind {
+interface Backends {
   upstreams: Upstreams;
   persisted: Pick<PersistedFile, 'documents'>;
   demo: Demo | undefined;
@@ -39,9 +39,9 @@ interface Behind {
  * Makes the public listener: the gateway in front of all services of this process. The upstreams must belong to
  * `gatewayConfig`.
  */
-export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind) {
+export function publicServer(context: Context, gatewayConfig: GatewayConfig, backends: Backends) {
   const { config, log, audit, spool } = context;
-  const { upstreams } = behind;
+  const { upstreams } = backends;
   const { requests, connections, tracer } = context.telemetry;
   const trusts = compileTrust(config.trustProxy);
   const onEnd = (exchange: Exchange, aborted: boolean, onPersisted: () => void) => {
@@ -50,10 +50,10 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     withinSpan(exchange, () => audit.record(exchange, aborted, onPersisted));
   };
   let current = gatewayConfig;
-  const graphql = graphqlOf(context, behind.persisted, () =>
+  const graphql = graphqlOf(context, backends.persisted, () =>
     current.endpoints.find(({ path, methods }) => path === getGraphql.path && methods.includes('GET')),
   );
-  const chainOf = chains(context, behind, graphql, onEnd);
+  const chainOf = chains(context, backends, graphql, onEnd);
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig),
     trusts,
@@ -107,7 +107,7 @@ async function toolset(): Promise<Toolset> {
 }
 
 /** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
-function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd: ChainDependencies['onEnd']) {
+function chains(context: Context, backends: Backends, graphql: GraphqlServer, onEnd: ChainDependencies['onEnd']) {
   const { log, nowMs, authenticator: tokens, guards, publicUrl } = context;
   // RFC 8414 section 3.1 and RFC 9728 section 3.1 put the path of an issuer or resource behind the well-known one.
   const { path: metadata } = getServerMetadata;
@@ -116,14 +116,14 @@ function chains(context: Context, behind: Behind, graphql: GraphqlServer, onEnd:
     [metadataPathOf(publicUrl.path), metadataPathOf('')],
   ]);
   const shared = { tokens, aliases, guards, onEnd, nowMs };
-  const services = { ...routeServices(context, behind.demo), graphql };
+  const services = { ...routeServices(context, backends.demo), graphql };
   return (config: GatewayConfig) =>
     gatewayChain({
       ...shared,
       table: new PathTable(config.endpoints),
-      services: new Services(config, behind.upstreams),
+      services: new Services(config, backends.upstreams),
       local: restApplication(ROUTES, { ...services, webhookAlias: config.webhook_alias }, log),
-      remote: behind.upstreams,
+      remote: backends.upstreams,
     });
 }
 
@@ -166,7 +166,7 @@ function routeServices(context: Context, demo: Demo | undefined): Omit<RouteServ
  */
 function graphqlOf(
   context: Context,
-  persisted: Behind['persisted'],
+  persisted: Backends['persisted'],
   socketEndpoint: () => Endpoint | undefined,
 ): GraphqlServer {
   const { config, authenticator, guards, audit, log, publicUrl } = context;

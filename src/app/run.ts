@@ -61,11 +61,11 @@ export function startFailure(error: unknown, config: Config | undefined): string
   const refusal = codes.map((code) => DATABASE_REFUSALS[code]).find((candidate) => candidate !== undefined);
   if (refusal !== undefined) return `the database at ${host} cannot be used: ${refusal}`;
   // pg has no codes for a server that refuses TLS, or that does not respond.
-  const says = (words: RegExp) => chain.some(({ message }) => words.test(message));
-  const refusesTls = says(/does not support SSL/) ? 'the server does not support it' : undefined;
+  const hasMessage = (words: RegExp) => chain.some(({ message }) => words.test(message));
+  const refusesTls = hasMessage(/does not support SSL/) ? 'the server does not support it' : undefined;
   const tls = codes.find((code) => TLS_CODES.test(code)) ?? refusesTls;
   if (tls !== undefined) return `the database at ${host} cannot be used with TLS (${tls}): see sslmode in DATABASE_URL`;
-  const code = codes.find((candidate) => UNREACHABLE.has(candidate)) ?? (says(SILENCE) ? 'timeout' : undefined);
+  const code = codes.find((candidate) => UNREACHABLE.has(candidate)) ?? (hasMessage(SILENCE) ? 'timeout' : undefined);
   if (code === undefined) return undefined;
   return `the database at ${host} does not respond (${code}): start it, or change DATABASE_URL`;
 }

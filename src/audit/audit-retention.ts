@@ -98,7 +98,7 @@ export class AuditRetention {
 
   async #makePartition({ name, from }: Month): Promise<void> {
     if ((await this.#partitions()).includes(name)) return;
-    await this.#alone(async () => {
+    await this.#withLock(async () => {
       await this.#unscoped().raw((sql) => sql`select audit_make_month(${from}::date)`);
     });
   }
@@ -173,7 +173,7 @@ export class AuditRetention {
   /**
    * Runs `work` in a separate transaction, unless another process holds the advisory lock.
    */
-  async #alone(work: () => Promise<void>): Promise<void> {
+  async #withLock(work: () => Promise<void>): Promise<void> {
     await this.#deps.db.transaction(async () => {
       const unscoped = this.#unscoped();
       const [row] = await unscoped.raw(

@@ -197,7 +197,7 @@ export class AuditWriter {
   async #iterate(signal: AbortSignal): Promise<boolean> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#adopt();
+    this.#adoptSegments();
     this.#isWriting = true;
     await this.#write(signal).finally(() => {
       this.#isWriting = false;
@@ -207,7 +207,7 @@ export class AuditWriter {
     return false;
   }
 
-  #adopt(): void {
+  #adoptSegments(): void {
     const { spool, adoptIntervalMs, onError } = this.#options;
     if (performance.now() - this.#adoptedTick < adoptIntervalMs) return;
     this.#adoptedTick = performance.now();

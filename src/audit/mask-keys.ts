@@ -68,7 +68,7 @@ const LETTER_ESCAPE = /\\[bfnrt]/;
 /** The longest text in which a name is searched for before its value, and how many words it may have there. */
 const MAX_NAME = 64;
 const WORDS = [1, 2, 3];
-/** How many names of a text are compared; it is masked from the next one on, whatever that is. */
+/** How many names of a text are compared; the text is masked from the next name on. */
 const MAX_OTHERS = 1_000;
 /** For how many names it is remembered whether they are secrets: documents repeat theirs. */
 const MAX_KINDS = 1_024;

@@ -4,12 +4,12 @@ export const MASK = '***';
 /** Matches the beginning of a JWT: `{`, white space, and `"` or `}` in base64url. */
 export const TOKEN_START = /eyJ|(?<![\w-])e(?:y[ABI]|w[0ko]|30)/;
 
-/** What every text with a secret that is masked whatever its name contains. */
+/** Every text with a secret that is masked under any name contains one of these. */
 const VALUE_PARTS = ['PRIVATE', 'prv', 'whsec_', 'AGE-SECRET-KEY-', 'PuTTY', '@'];
 
 /**
  * Matches a private key in PEM or a format like it, to its last line, also in JSON strings and with one string per line.
- * One whose end is missing goes on for as long as there are lines of it.
+ * Without an end line, it matches as long as the lines have the form of a key.
  */
 const PRIVATE_KEY =
   /-{4,5}[ +]?BEGIN[^-\r\n"\\]{0,60}PRIVATE[ +_]KEY(?:[ +]BLOCK)? ?-{0,5}(?:(?:[^-]|-(?!-{3}))*-{4,5}[ +]?END[^-"]{0,60}-{0,5}|(?:[^-"\\]|-(?!-{3})|\\+(?!["\\])|"\s*,\s*"(?=[\w+/=]+(?:"\s*(?:[,\]]|$)|$)))*)/g;
@@ -27,7 +27,7 @@ const USER = String.raw`[^\s/?#"<>\\:@[]*:(?!\d{1,5}(?:[/?#"'<>\\\s,)]|$))`;
 const OPEN_USERINFO = new RegExp(String.raw`${AUTHORITY}(?:${IN_AUTHORITY}|${USER}\S{0,256})$`, 'i');
 const ANY_USERINFO = new RegExp(`${AUTHORITY}(?:${USER}|${IN_AUTHORITY}@)`, 'i');
 const USERINFO = userinfoBefore('', '', AUTHORITY);
-/** Matches the same in JSON. A URL whose string goes on after an escaped quotation mark is left to the masking of that string. */
+/** Matches the same in JSON. A URL whose string continues after an escaped quotation mark is left to the masking of that string. */
 const USERINFO_IN_JSON = userinfoBefore(
   '"',
   String.raw`(?![^\s"]{0,256}\\")`,

@@ -104,7 +104,7 @@ export class AuditSeals {
    * happens or nothing does. A statement that depends on rows is a function, called while no other process can seal; it
    * states nothing by undefined.
    */
-  async add(statement: Statement | Stating, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
+  async add(statement: Statement | StatementFactory, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
     const { db, sink, onError } = this.#deps;
     const seal = await outsideRequest(() => db.transaction(() => this.#add(statement, write)));
     if (!seal || !sink) return;
@@ -121,7 +121,7 @@ export class AuditSeals {
     }
   }
 
-  async #add(statementOrFactory: Statement | Stating, write: SealWrite): Promise<Seal | undefined> {
+  async #add(statementOrFactory: Statement | StatementFactory, write: SealWrite): Promise<Seal | undefined> {
     const unscoped = this.#unscoped();
     await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
     const statement = typeof statementOrFactory === 'function' ? await statementOrFactory() : statementOrFactory;
@@ -154,4 +154,4 @@ export class AuditSeals {
 
 type SealWrite = (seal: string) => Promise<void>;
 
-type Stating = () => Promise<Statement | undefined>;
+type StatementFactory = () => Promise<Statement | undefined>;

@@ -289,7 +289,7 @@ export class SpoolLog extends SegmentChain {
     if (this.bytesLeft === 0) return undefined;
     if (this.#memory.length > 0) return this.#nextOfMemory(limits);
     const { lines, damaged, bytes } = this.read(limits);
-    return { lines, damaged, done: () => this.#handedOn(bytes, lines.length + damaged) };
+    return { lines, damaged, done: () => this.#advancePast(bytes, lines.length + damaged) };
   }
 
   close(): void {
@@ -318,12 +318,12 @@ export class SpoolLog extends SegmentChain {
     const done = () => {
       this.#memory = this.#memory.slice(count);
       this.#memoryBytes -= bytes;
-      this.#handedOn(bytes, count);
+      this.#advancePast(bytes, count);
     };
     return { lines, damaged: 0, done };
   }
 
-  #handedOn(bytes: number, lines: number): void {
+  #advancePast(bytes: number, lines: number): void {
     try {
       this.advance(bytes);
     } finally {
@@ -340,7 +340,7 @@ export class SpoolLog extends SegmentChain {
     try {
       writeWhole(this.#active.fd, encoded);
     } catch (error) {
-      this.#undo(this.#active);
+      this.#undoWrite(this.#active);
       throw error;
     }
     if (this.#active.bytes === 0) this.add({ path: this.#active.path, bytes: encoded.length });
@@ -365,7 +365,7 @@ export class SpoolLog extends SegmentChain {
   }
 
   /** Removes what a failed write left. Abandons a segment that has no line yet or cannot be truncated. */
-  #undo({ path, fd, bytes }: ActiveSegment): void {
+  #undoWrite({ path, fd, bytes }: ActiveSegment): void {
     try {
       if (bytes > 0) {
         ftruncateSync(fd, bytes);

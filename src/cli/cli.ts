@@ -16,23 +16,23 @@ interface Terminal {
  */
 export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   const { out, err, readLine = async () => undefined } = terminal;
-  if (isHelp(args[0])) return tell(out, programHelp(COMMAND_TITLES));
-  if (args[0] === '--version') return tell(out, `${(await import('../platform/health.ts')).VERSION}\n`);
+  if (isHelp(args[0])) return succeedWith(out, programHelp(COMMAND_TITLES));
+  if (args[0] === '--version') return succeedWith(out, `${(await import('../platform/health.ts')).VERSION}\n`);
   const group = groupToHelp(args);
-  if (group.length > 0) return tell(out, programHelp(group));
+  if (group.length > 0) return succeedWith(out, programHelp(group));
   const match = findCommand(COMMAND_NAMES, args);
   const command = match && (await loadCommand(match.name));
   if (!command) return misused(err, unknownCommand(COMMAND_NAMES, args), 'portcullis');
   const commandLine = parse(command, match.remainingArgs);
   if (typeof commandLine === 'string') return misused(err, commandLine, `portcullis ${command.name}`);
   const { flags, positionals } = commandLine;
-  if (flags.help === true) return tell(out, commandHelp(command));
+  if (flags.help === true) return succeedWith(out, commandHelp(command));
   const fault = missing(command, commandLine);
   if (fault !== undefined) return misused(err, fault, `portcullis ${command.name}`);
   try {
     await using stack = new AsyncDisposableStack();
     const json = flags.json === true;
-    const answer = (document: object, text: string) => tell(out, json ? `${JSON.stringify(document)}\n` : text);
+    const answer = (document: object, text: string) => succeedWith(out, json ? `${JSON.stringify(document)}\n` : text);
     return await command.run({ flags, positionals, env, json, stack, readLine, print: out, printError: err, answer });
   } catch (error) {
     if (error instanceof UsageError) return misused(err, error.message, `portcullis ${command.name}`);
@@ -51,13 +51,13 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
-function tell(out: Terminal['out'], text: string): number {
+function succeedWith(out: Terminal['out'], text: string): number {
   out(text);
   return EXIT_OK;
 }
 
-function misused(err: Terminal['err'], what: string, program: string): number {
-  err(`portcullis: ${what}\nTry: ${program} --help\n`);
+function misused(err: Terminal['err'], reason: string, program: string): number {
+  err(`portcullis: ${reason}\nTry: ${program} --help\n`);
   return EXIT_USAGE;
 }
 

@@ -29,7 +29,7 @@ const FOLDED = `
   16E40-16E5F:32 16EA0-16EB8:27 1E900-1E921:34
 `;
 
-/** The code points that nobody sees: Default_Ignorable_Code_Point. */
+/** The invisible code points: Default_Ignorable_Code_Point. */
 const IGNORED = `
   00AD 034F 061C 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164 FE00-FE0F FEFF FFA0 FFF0-FFF8
   1BCA0-1BCA3 1D173-1D17A E0000-E0FFF
@@ -130,7 +130,7 @@ const BLOCKS = [0x24f, 0x3ff, 0x52f, 0x1eff, 0x10ffff];
 
 /**
  * The same function as a statement for PostgreSQL. It depends on no locale, collation or version of the server. `name` is
- * that of the function.
+ * the name of the function.
  */
 export function identifierKeySql(name: string): string {
   const letters = [...folded.keys()].filter((letter) => !ASCII.test(letter));

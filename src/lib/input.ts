@@ -29,7 +29,7 @@ export function secretText(): z.ZodString {
   return textInput().register(secrets, { isSecret: true });
 }
 
-/** Checks whether a schema is that of a secret, or derived from one. */
+/** Checks whether a schema describes a secret, or is derived from such a schema. */
 export function isSecretInput(schema: z.core.$ZodType): boolean {
   return secrets.get(schema) !== undefined;
 }

@@ -60,8 +60,8 @@ const MAC_BYTES = 8;
 const MAX_CURSOR_LENGTH = 1_024;
 
 /**
- * Encodes and decodes cursors. They are signed, so that a caller cannot use one that it was not given, or that is of
- * another list or tenant.
+ * Encodes and decodes cursors. They are signed, so that a caller cannot use one that it was not given, or that belongs
+ * to another list or tenant.
  */
 export class PageCursors {
   readonly #key: Uint8Array;

@@ -217,7 +217,7 @@ export class MemoryAccounts {
     return true;
   }
 
-  /** Takes a refused request out of what may be refused; its work goes on for a while. */
+  /** Removes a refused request from the candidates for refusal; its work continues for a while. */
   retire(account: Account, held: HeldMemory): void {
     account.partOf(held.part).open.delete(held);
     this.change(account, held.part, -held.bytes);

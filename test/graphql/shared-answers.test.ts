@@ -54,7 +54,7 @@ function watchedLog(log: EventLog): EventLog {
   };
   return {
     headSeq: (nodeId) => watched(log.headSeq(nodeId)),
-    oldestKept: (nodeId) => watched(log.oldestKept(nodeId)),
+    oldestSeq: (nodeId) => watched(log.oldestSeq(nodeId)),
     readEvents: async (...place) => {
       const events = await watched(log.readEvents(...place));
       return events.map((event) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutGivenValues } from '../../src/api/graphql/execution/error-masking.ts';
+import { withoutValues } from '../../src/api/graphql/execution/error-masking.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { useStand } from '../support/graphql/stand.ts';
 
@@ -152,6 +152,6 @@ describe('an error message', () => {
     'Unknown operation named "b".',
     'the token has expired',
   ])('D2-21: without a value is unchanged: %s', (message) => {
-    expect(withoutGivenValues(message)).toBe(message);
+    expect(withoutValues(message)).toBe(message);
   });
 });

@@ -80,7 +80,7 @@ export class ClientLimits {
     }
     if (counted.outcome === 'unknown') return this.#seed(count);
     if (limits.perMonth > 0) {
-      use.saw(counted.monthAt, counted.month);
+      use.noteCount(counted.monthAt, counted.month);
       // A replica that lacked the last requests has taken over: it is given their count, and this request again.
       const lost = seed === undefined ? use.takeSeed(counted.monthAt) : undefined;
       if (lost !== undefined && lost > counted.month) return this.#ask(count, lost);

@@ -55,7 +55,7 @@ export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs:
       }));
   const rates = usesOf(RATES);
   const quota = usesOf([QUOTA]);
-  const tightest = rates.length > 0 ? [{ ...rates.reduce(tighter), names: TIGHTEST }] : [];
+  const tightest = rates.length > 0 ? [{ ...rates.reduce(stricterOf), names: TIGHTEST }] : [];
   const headers = [...rates, ...tightest, ...quota].flatMap(headersOf);
   if (counted.outcome === 'counted') return { headers };
   const retryAfterSeconds = Math.max(1, ...[...rates, ...quota].filter(isUsedUp).map(({ reset }) => reset));
@@ -67,7 +67,7 @@ function isUsedUp({ left }: LimitUse): boolean {
   return left === 0;
 }
 
-function tighter(first: LimitUse, second: LimitUse): LimitUse {
+function stricterOf(first: LimitUse, second: LimitUse): LimitUse {
   return second.left < first.left || (second.left === first.left && second.reset >= first.reset) ? second : first;
 }
 

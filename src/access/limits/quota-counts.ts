@@ -47,7 +47,7 @@ export class QuotaCount {
   }
 
   /** Records a count that the cache or the database has returned. */
-  saw(monthAt: number, count: number): void {
+  noteCount(monthAt: number, count: number): void {
     const month = this.#of(monthAt);
     if (!month) return;
     month.isKnown = true;
@@ -229,10 +229,10 @@ export class QuotaCounts {
     await this.#next(async () => {
       const unsaved = [...this.#uses.values()].filter((use) => !use.isSaved);
       for (let first = 0; first < unsaved.length; first += MAX_IN_ONE_SAVE) {
-        await this.#saveThese(unsaved.slice(first, first + MAX_IN_ONE_SAVE).map((use) => ({ use })));
+        await this.#saveUses(unsaved.slice(first, first + MAX_IN_ONE_SAVE).map((use) => ({ use })));
       }
       this.#isFailing = false;
-      this.#forgetSome();
+      this.#evictSaved();
     }).catch((error: unknown) => {
       if (!this.#isFailing) this.#deps.log.warn({ err: error }, 'could not save quota counters; retrying');
       this.#isFailing = true;
@@ -259,7 +259,7 @@ export class QuotaCounts {
       await undefined;
       if (this.#batch === batch) this.#batch = undefined;
       const uses = [...monthsByUse].map(([use, monthAt]) => ({ use, monthAt }));
-      await this.#saveThese(uses);
+      await this.#saveUses(uses);
       return new Map(uses.map(({ use, monthAt }) => [use, use.known(monthAt) ?? 0]));
     });
     const batch = { monthsByUse, counts };
@@ -267,7 +267,7 @@ export class QuotaCounts {
     return batch;
   }
 
-  async #saveThese(uses: readonly { use: QuotaCount; monthAt?: number }[]): Promise<void> {
+  async #saveUses(uses: readonly { use: QuotaCount; monthAt?: number }[]): Promise<void> {
     const unsaved = uses.map(({ use, monthAt }) => use.takeUnsaved(monthAt));
     try {
       const used = await this.#deps.usage.save(
@@ -289,7 +289,7 @@ export class QuotaCounts {
     return this.#saving.run(undefined, work);
   }
 
-  #forgetSome(): void {
+  #evictSaved(): void {
     if (this.#uses.size <= MAX_CLIENTS) return;
     for (const [clientId, use] of this.#uses) if (use.isSaved && !use.seeding) this.#uses.delete(clientId);
   }

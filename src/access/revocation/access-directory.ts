@@ -88,8 +88,8 @@ const MAX_ENTRIES = 200_000;
 export const ENDED_SESSION_MS = 20 * 60_000;
 
 /**
- * Holds in memory what has ended, because every request checks its token: revoked API tokens and token families until
- * they expire, and sessions for 20 minutes. If there are more than `maxEntries`, the oldest are dropped, and until these
+ * Holds revocations in memory, because every request checks its token: API tokens and token families until they
+ * expire, and ended sessions for 20 minutes. If there are more than `maxEntries`, the oldest are dropped, and until these
  * have expired other tokens are looked up in the database, each once a second.
  */
 export class DenyList {

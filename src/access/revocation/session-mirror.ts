@@ -3,7 +3,7 @@ import { type LuaScript, luaScript } from '../../platform/cache/redis-scripts.ts
 import type { NewSession } from './sessions.ts';
 
 /**
- * Processes of 0.1.0 read sessions from Redis. While they run beside this version, it writes there what it has committed.
+ * Processes of 0.1.0 read sessions from Redis. While they run next to this version, it copies committed sessions there.
  * This file, its option of `Sessions` and `RedisCache.run` are to be deleted with the release after 0.2: processes of
  * 0.2 do not read it.
  *

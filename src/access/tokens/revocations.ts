@@ -37,7 +37,7 @@ export class SpentTokens {
 
   /**
    * Redeems a token for a pair. Within the grace period every redemption returns the pair of the first, on any process,
-   * so that one chain of tokens goes on; afterwards undefined.
+   * so that only one chain of tokens continues. Undefined after that period.
    */
   async spend(token: string, claims: RefreshClaims, pair: TokenPair): Promise<TokenPair | undefined> {
     const { db, nowMs } = this.#deps;

@@ -34,8 +34,8 @@ export class TokenVerifier {
    * @throws InvalidTokenError when the class, algorithm, form or signature is another.
    */
   async verify(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
-    const known = this.#young.get(token) ?? this.#outlived(token);
-    return known ? ofAccepted(known, accepted) : this.#verifyNew(token, accepted);
+    const known = this.#young.get(token) ?? this.#promoted(token);
+    return known ? requireAccepted(known, accepted) : this.#verifyNew(token, accepted);
   }
 
   /** Checks by the form and the key id of a token whether a key of the class may have signed it; computes no signature. */
@@ -50,7 +50,7 @@ export class TokenVerifier {
       const signed = await verifyWith(token, key);
       if (signed) {
         this.#remember(token, signed);
-        return ofAccepted(signed, accepted);
+        return requireAccepted(signed, accepted);
       }
     }
     throw new InvalidTokenError('signature');
@@ -65,7 +65,7 @@ export class TokenVerifier {
     return keyId === undefined ? all : all.filter(({ tokenClass }) => tokenClass !== 'user');
   }
 
-  #outlived(token: string): SignedToken | undefined {
+  #promoted(token: string): SignedToken | undefined {
     const known = this.#old.get(token);
     if (known) this.#remember(token, known);
     return known;
@@ -81,7 +81,7 @@ export class TokenVerifier {
   }
 }
 
-function ofAccepted(signed: SignedToken, accepted: readonly TokenClass[]): SignedToken {
+function requireAccepted(signed: SignedToken, accepted: readonly TokenClass[]): SignedToken {
   if (!accepted.includes(signed.tokenClass)) throw anotherClass(signed.tokenClass, accepted.join(' or '));
   return signed;
 }

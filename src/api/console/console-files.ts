@@ -34,7 +34,7 @@ const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 /**
  * Returns the files of the console: its page, its modules and the client's, whose types are removed as they are served,
  * and files of its packages. The page refers to its modules below a folder that names their version, so that browsers
- * keep them; below that of another version, which an open page or another gateway may have, are the same files.
+ * cache them. The folder of any other version, which an open page or another gateway may use, has the same files.
  * Undefined where its packages are not installed.
  */
 export function consoleFiles(): Files | undefined {

@@ -20,8 +20,8 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
   }
   await ensureCluster(dataDir);
   const database = clusterIdentity(dataDir, known);
-  const strange = strangePart(secrets, demo, database);
-  if (strange !== undefined) throw notWhole(dataDir, `${strange} belongs to another installation`);
+  const mismatch = mismatchedPart(secrets, demo, database);
+  if (mismatch !== undefined) throw notWhole(dataDir, `${mismatch} belongs to another installation`);
   if (secrets === undefined) bindSecrets(dataDir, database);
 }
 
@@ -29,7 +29,7 @@ export async function prepareDataDir(dataDir: string): Promise<void> {
  * Returns the part whose id differs from the other two; undefined if all match. The secrets have an id before the demo
  * does.
  */
-function strangePart(secrets: string | undefined, demo: string | undefined, database: string): string | undefined {
+function mismatchedPart(secrets: string | undefined, demo: string | undefined, database: string): string | undefined {
   if (demo === undefined) return secrets === undefined || secrets === database ? undefined : PARTS.cluster;
   if (demo === database) return secrets === database ? undefined : PARTS.secrets;
   return demo === secrets ? PARTS.cluster : PARTS.demo;

@@ -59,7 +59,7 @@ export class VerifiedChain {
     }
     // Of the records before a period, only the last one can have been deleted from the period.
     const expected = last ? last.index + 1 : isPartial ? Math.max(index - 1, 0) : 0;
-    if (index > expected) await this.#miss(expected, index - 1, `before ${name}`);
+    if (index > expected) await this.#reportAbsent(expected, index - 1, `before ${name}`);
     const isNext = index === (last ? last.index + 1 : 0);
     const redacted = this.#deps.sealed.redacted.get(`${this.#id} ${index}`);
     const content = contentHash(row, this.#digestsOf(row, name, redacted !== undefined));
@@ -102,7 +102,7 @@ export class VerifiedChain {
     const { index = -1, name = 'its start' } = this.#last ?? {};
     // Of the records after a period, only the first one can have been deleted from the period.
     const last = isPartial ? Math.min(known.last, index + 1) : known.last;
-    await this.#miss(index + 1, last, `after ${name}`, 'cut off');
+    await this.#reportAbsent(index + 1, last, `after ${name}`, 'cut off');
   }
 
   /** Compares a record with the seals that name it. */
@@ -128,7 +128,7 @@ export class VerifiedChain {
    * Reports the first of these records that no seal states to be absent, and that is not among the records of other
    * periods.
    */
-  async #miss(from: number, to: number, where: string, kind: 'missing' | 'cut off' = 'missing'): Promise<void> {
+  async #reportAbsent(from: number, to: number, where: string, kind: 'missing' | 'cut off' = 'missing'): Promise<void> {
     const { findings, db, isPartial } = this.#deps;
     const first = this.#absent.firstNotIn(from);
     if (first > to) return;

@@ -22,7 +22,7 @@ const GENERATED_BYTES = 18;
  * nothing is piped in. Passwords are never flags, because other users of the machine can see those.
  * @throws UsageError for an empty line.
  */
-async function givenPassword({ readLine }: Pick<CommandInput, 'readLine'>) {
+async function readPassword({ readLine }: Pick<CommandInput, 'readLine'>) {
   const line = await readLine();
   if (line === undefined) return { password: randomBytes(GENERATED_BYTES).toString('base64url'), isGenerated: true };
   if (line === '') throw new UsageError('standard input begins with an empty line: pipe the password, or nothing');
@@ -35,7 +35,7 @@ async function givenPassword({ readLine }: Pick<CommandInput, 'readLine'>) {
  */
 function withPassword(
   row: SupervisorRow,
-  { password, isGenerated }: Awaited<ReturnType<typeof givenPassword>>,
+  { password, isGenerated }: Awaited<ReturnType<typeof readPassword>>,
 ): [object, string] {
   const lines = [`supervisor  ${row.id}`, `username    ${printable(row.username)}`, `role        ${row.role}`];
   if (isGenerated) lines.push(`password    ${password}`, 'The password is shown only once; only its hash is stored.');
@@ -68,7 +68,7 @@ export const supervisorCreate: CommandBody = {
     const { flags } = input;
     const nodeId = uuid('--node', text(flags, 'node'));
     const username = usernameOf(text(flags, 'username'), text(flags, 'name'));
-    const newPassword = await givenPassword(input);
+    const newPassword = await readPassword(input);
     const members = { username, role: text(flags, 'role'), password: newPassword.password };
     const supervisor = checked(supervisorInput, members, { password: 'the password' });
     const variables = { input: { ...members, password: NOT_SHOWN } };
@@ -113,7 +113,7 @@ export const supervisorSetPassword: CommandBody = {
   examples: ['portcullis supervisor set-password ID', 'portcullis supervisor set-password ID < password.txt'],
   async run(input) {
     const id = uuid('ID', input.positionals[0]);
-    const newPassword = await givenPassword(input);
+    const newPassword = await readPassword(input);
     const { password } = checked(passwordInput, { password: newPassword.password }, { password: 'the password' });
     const variables = { id, password: NOT_SHOWN };
     const advice = mutation('setSupervisorPassword', '$id: ID!, $password: String!', variables, RESULT);

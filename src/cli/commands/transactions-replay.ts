@@ -119,23 +119,23 @@ async function runAll(
   const progress = new Progress(process.stderr);
   const counts = plans.map(() => 0);
   let done = 0;
-  const soFar = () => `${counted(done)} of ${counted(total)} messages`;
+  const progressText = () => `${counted(done)} of ${counted(total)} messages`;
   try {
     for (const [index, plan] of plans.entries()) {
       const onReplayed = (messages: number) => {
         counts[index] = (counts[index] ?? 0) + messages;
         done += messages;
-        progress.show({ done, total, text: soFar() });
+        progress.show({ done, total, text: progressText() });
       };
       if (!signal.aborted) await replay.run(plan, { signal, onReplayed });
     }
   } catch (error) {
     if (!(error instanceof BusUnavailableError)) throw error;
-    throw new CommandError(`the bus failed after ${soFar()} (${error.message}): ${again}`);
+    throw new CommandError(`the bus failed after ${progressText()} (${error.message}): ${again}`);
   } finally {
     progress.end();
   }
-  if (signal.aborted) throw new CommandError(`interrupted after ${soFar()}: ${again}`);
+  if (signal.aborted) throw new CommandError(`interrupted after ${progressText()}: ${again}`);
   return counts;
 }
 

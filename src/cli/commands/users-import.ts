@@ -210,9 +210,9 @@ class ImportOutput {
 
   constructor(progress: Progress) {
     this.#progress = progress;
-    const tell = (fields: object, message?: string) =>
+    const report = (fields: object, message?: string) =>
       this.line([message, 'err' in fields ? messageOf(fields.err) : undefined].filter((part) => part).join(': '));
-    this.log = { ...silentLog, warn: tell, error: tell };
+    this.log = { ...silentLog, warn: report, error: report };
   }
 
   rows(done: number): void {

@@ -59,7 +59,7 @@ export class KafkaAdmin {
         ],
       })),
     });
-    for (const topic of missing) await this.#untilLed(admin, this.#connection.topicPrefix + topic);
+    for (const topic of missing) await this.#waitForLeaders(admin, this.#connection.topicPrefix + topic);
   }
 
   async missingTopics(topics: readonly string[]): Promise<string[]> {
@@ -151,7 +151,7 @@ export class KafkaAdmin {
    * Waits until every partition of a new topic has a leader that responds; the brokers take some time to elect them.
    * @throws the last error after 30 s.
    */
-  async #untilLed(admin: Admin, name: string): Promise<void> {
+  async #waitForLeaders(admin: Admin, name: string): Promise<void> {
     const giveUpAt = performance.now() + CREATION_TIMEOUT_MS;
     for (let failures = 1; ; failures += 1) {
       try {

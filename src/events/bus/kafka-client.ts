@@ -56,7 +56,7 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
     requestTimeout: requestTimeoutMs,
     retry: KAFKA_RETRY,
     logLevel: logLevel.ERROR,
-    logCreator: () => quietly(log),
+    logCreator: () => throttledLog(log),
   });
 }
 
@@ -97,7 +97,7 @@ const lastLogged = new WeakMap<BusLog, BoundedMap<string, number>>();
  * Returns a kafkajs log function that logs each line at most once in 30 s: while a broker is down, kafkajs repeats them
  * several times a second.
  */
-function quietly(log: BusLog): (entry: LogEntry) => void {
+function throttledLog(log: BusLog): (entry: LogEntry) => void {
   const loggedAt = lastLogged.get(log) ?? new BoundedMap<string, number>(MAX_REMEMBERED_LINES);
   lastLogged.set(log, loggedAt);
   return ({ namespace, log: { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } }) => {

@@ -41,7 +41,7 @@ export class KafkaLogReader implements LogReader {
       const partitionOffsets = await admin.fetchTopicOffsets(name);
       if ('after' in within) {
         return partitionOffsets.map(({ partition, low, high }) =>
-          unread(partition, [BigInt(low), BigInt(high)], within.after),
+          unreadSpan(partition, [BigInt(low), BigInt(high)], within.after),
         );
       }
       const [from, to] = await Promise.all(
@@ -178,7 +178,7 @@ function isLoading(error: Error): boolean {
  * Returns the range of a partition's offsets after the last one that was read; all that the partition has where the
  * topic was created again since.
  */
-function unread(partition: number, [low, high]: [bigint, bigint], after: ReadonlyMap<number, bigint>) {
+function unreadSpan(partition: number, [low, high]: [bigint, bigint], after: ReadonlyMap<number, bigint>) {
   const last = after.get(partition);
   const first = last === undefined || last < low || last >= high ? low : last + 1n;
   return { partition, first, end: high };

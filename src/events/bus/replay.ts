@@ -122,7 +122,7 @@ export class Replay {
     const { bus, reader, positions, applying } = this.#deps;
     const apply = source === topic ? undefined : applying?.(topic);
     const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
-      if (apply) await apply(batch.map((message) => revived(message, topic)));
+      if (apply) await apply(batch.map((message) => originalMessage(message, topic)));
       // Published singly: the bus coalesces them anyway, and one that it refuses fails no other.
       else {
         await Promise.all(
@@ -156,7 +156,7 @@ function replayed({ topic, partition, offset, key, value, headers }: IncomingMes
  * Restores the original message of a dead letter, with its partition and offset; offset 0 where the letter does not
  * have them.
  */
-function revived(letter: IncomingMessage, topic: string): IncomingMessage {
+function originalMessage(letter: IncomingMessage, topic: string): IncomingMessage {
   const { 'original-partition': partition = '', 'original-offset': offset = '' } = letter.headers;
   const hasOrigin = [partition, offset].every((part) => /^\d{1,18}$/.test(part));
   const origin = hasOrigin ? { partition: Number(partition), offset } : { partition: 0, offset: '0' };

@@ -60,7 +60,7 @@ export class OutboxRelay extends WorkLoop {
   async relayBatch(): Promise<number> {
     if (this.#deps.isAlone) return this.#relay();
     if ((await this.#oldest(1)).length === 0) return 0;
-    return this.#deps.db.transaction(async () => ((await this.#lead()) ? this.#relay() : 0));
+    return this.#deps.db.transaction(async () => ((await this.#tryLock()) ? this.#relay() : 0));
   }
 
   async #relay(): Promise<number> {
@@ -76,7 +76,7 @@ export class OutboxRelay extends WorkLoop {
    * Tries to take the lock of the relay for the current transaction: only one process relays at a time. Returns whether
    * it succeeded.
    */
-  async #lead(): Promise<boolean> {
+  async #tryLock(): Promise<boolean> {
     const [row] = await this.#unscoped().raw(
       (sql) => sql<{ leads: boolean }>`select pg_try_advisory_xact_lock(${RELAY_LOCK}::bigint) as leads`,
     );

@@ -13,7 +13,7 @@ type EventRow = Selectable<Tables['transaction_events']>;
 
 /**
  * An event of a tenant's event log: an applied change, with the transaction as it was after that change. The payload is
- * generic, since whoever reads the log only passes it on.
+ * generic, since readers of the log only pass it on.
  */
 export interface LoggedEvent<Payload = EventRow['transaction']>
   extends Omit<EventRow, 'node_id' | 'seq' | 'transaction'> {
@@ -116,7 +116,7 @@ export interface EventLog<Payload = EventRow['transaction']> {
   /** Returns the last sequence number given to an event of a tenant; 0 if it has had none. */
   headSeq(nodeId: string): Promise<bigint>;
   /** Returns the sequence number of the oldest event in a tenant's log; undefined if the log is empty. */
-  oldestKept(nodeId: string): Promise<bigint | undefined>;
+  oldestSeq(nodeId: string): Promise<bigint | undefined>;
 }
 
 /** The size in bytes, as JSON, at which a page of events ends: 500 long events could take 128 MB. */
@@ -155,7 +155,7 @@ export function databaseEventLog(db: Db): EventLog {
       return BigInt(row?.seq ?? 0);
     },
 
-    async oldestKept(nodeId) {
+    async oldestSeq(nodeId) {
       const [row] = await db
         .forNode(nodeId)
         .run((k) => k.selectFrom('transaction_events').select('seq').orderBy('seq').limit(1));
@@ -257,8 +257,8 @@ export class RetryingLog<Payload> {
     return this.#persist(() => this.#deps.log.headSeq(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
-  oldestKept(nodeId: string, signal: AbortSignal): Promise<bigint | undefined> {
-    return this.#persist(() => this.#deps.log.oldestKept(nodeId), signal, OVERLOAD_MAX_MS);
+  oldestSeq(nodeId: string, signal: AbortSignal): Promise<bigint | undefined> {
+    return this.#persist(() => this.#deps.log.oldestSeq(nodeId), signal, OVERLOAD_MAX_MS);
   }
 
   /** @throws SlowConsumerError when reads have been refused because of overload for `overloadMs`. */

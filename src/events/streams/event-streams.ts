@@ -129,8 +129,8 @@ export class EventStream<Payload = LoggedEvent['transaction']>
     for (let position = after, limit = FIRST_EVENTS; ; ) {
       this.#held?.lowerTo(0);
       const page = await this.#read(position, limit);
-      if (position > 0n && page[0]?.seq !== position + 1n) await this.#checkKept(position);
-      position = this.#give(page) ?? position;
+      if (position > 0n && page[0]?.seq !== position + 1n) await this.#checkCursor(position);
+      position = this.#queueMatching(page) ?? position;
       if (!hasMore(page, limit)) return position;
       // PostgreSQL computed the size of all events of a page that was cut, so the next page asks for fewer.
       limit = page.at(-1)?.isCut ? 2 * page.length : PAGE_EVENTS;
@@ -157,7 +157,7 @@ export class EventStream<Payload = LoggedEvent['transaction']>
     const { from, detach } = tailers.attach(nodeId, replayed, subscriber, transactionId);
     this.#detach = detach;
     let position = replayed;
-    while (position < from) position = this.#give(await this.#read(position)) ?? from;
+    while (position < from) position = this.#queueMatching(await this.#read(position)) ?? from;
     this.#queue.goLive(position);
     await this.#queue.whenDrained();
     this.#held?.end();
@@ -165,17 +165,17 @@ export class EventStream<Payload = LoggedEvent['transaction']>
 
   // A gap in the sequence numbers means that events were deleted: because of their age or, which is harmless, one by
   // one. The head is read first, so that an event appended after it cannot make the cursor look older than it is.
-  async #checkKept(position: bigint): Promise<void> {
+  async #checkCursor(position: bigint): Promise<void> {
     const { nodeId } = this.#options;
     const head = await this.#deps.log.headSeq(nodeId, this.#ended.signal);
-    const oldest = (await this.#deps.log.oldestKept(nodeId, this.#ended.signal)) ?? head + 1n;
+    const oldest = (await this.#deps.log.oldestSeq(nodeId, this.#ended.signal)) ?? head + 1n;
     if (position < oldest - 1n || position > head) throw new CursorExpiredError(position);
   }
 
   /**
    * Queues the matching events of a page. Returns the sequence number of its last event; undefined for an empty page.
    */
-  #give(page: readonly LoggedEvent<Payload>[]): bigint | undefined {
+  #queueMatching(page: readonly LoggedEvent<Payload>[]): bigint | undefined {
     for (const event of page) if (this.#options.matches(event)) this.#queue.replay(event);
     return page.at(-1)?.seq;
   }

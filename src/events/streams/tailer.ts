@@ -154,7 +154,7 @@ class NodeTailer<Payload> {
       const events = await log.readEvents(this.#nodeId, this.#position, signal);
       const last = events.at(-1);
       if (last === undefined) continue;
-      if (events.length === 1) await this.#hand(events, last.seq);
+      if (events.length === 1) await this.#deliver(events, last.seq);
       else await this.#handBurst(events);
       if (!hasMore(events)) continue;
       this.#isAwaited = true;
@@ -168,7 +168,7 @@ class NodeTailer<Payload> {
   /** Passes a burst on in parts, so that a subscriber that reads as fast as it can does not count as slow. */
   async #handBurst(events: readonly LoggedEvent<Payload>[]): Promise<void> {
     for (const part of partsOf(events)) {
-      await this.#hand(part, part.at(-1)?.seq ?? this.#position);
+      await this.#deliver(part, part.at(-1)?.seq ?? this.#position);
       if (part.length === events.length && part.length < PART_EVENTS) return;
       await this.#pace();
     }
@@ -211,7 +211,7 @@ class NodeTailer<Payload> {
   }
 
   /** Passes events on. A subscriber that joins in the meantime reads them from the log. */
-  async #hand(events: readonly LoggedEvent<Payload>[], upTo: bigint): Promise<void> {
+  async #deliver(events: readonly LoggedEvent<Payload>[], upTo: bigint): Promise<void> {
     this.#position = upTo;
     for (const subscriber of this.#subscribers) {
       const handed = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });

@@ -83,8 +83,8 @@ function refusalResponses(schema: 'TokenError' | 'OAuthError'): Operation['respo
 
 /**
  * Runs `work` for a request that names a client. Whether it succeeds or is refused, the audit record is then
- * assigned to the tenant of the client that the request names, even if that has failed to authenticate. `isApi` is
- * that of the record, unless the result says more.
+ * assigned to the tenant of the client that the request names, even if that has failed to authenticate. The record
+ * gets `isApi`, unless the result has its own.
  * @throws Refusal 400 for a body that cannot be read, else what `work` throws.
  */
 export async function withClient<Result extends object>(

@@ -122,7 +122,7 @@ class ReferenceApplication {
   }
 
   async #bury(kind: ReferenceKind, tombstones: Map<string, Tombstone>, deleted: string[]): Promise<void> {
-    await this.#store.bury(kind, tombstones);
+    await this.#store.saveTombstones(kind, tombstones);
     await this.#store.unpark(kind, [...tombstones.keys()]);
     if (kind === 'accounts') await this.#store.setDeletedAt(deleted, new Date(this.#deps.nowMs()).toISOString());
     else this.#deleted.set(kind, deleted);

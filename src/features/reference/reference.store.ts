@@ -155,7 +155,7 @@ export class ReferenceStore {
     return rows.map(({ id }) => id);
   }
 
-  async bury(kind: ReferenceKind, tombstones: ReadonlyMap<string, Tombstone>): Promise<void> {
+  async saveTombstones(kind: ReferenceKind, tombstones: ReadonlyMap<string, Tombstone>): Promise<void> {
     if (tombstones.size === 0) return;
     const rows = [...tombstones].map(([id, { version, position }]) => ({
       kind,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Insertable, Selectable } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
-import { givenRows, givenValues, insertRows, textArray } from '../../platform/database/row-sets.ts';
+import { columnAssignments, insertRows, rowSource, textArray } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { TransactionCollection } from '../../tables/transaction-content.ts';
@@ -146,8 +146,8 @@ export class TransactionStore {
     const rows = changed.map(({ id, state }) => ({ id, ...columnsOfState(state) }));
     await this.#database.raw(
       (sql) => sql`
-        update transactions t set ${sql.raw(givenValues(STATE_COLUMNS))}
-        from ${givenRows(sql, rows, { ...STATE_COLUMNS, id: ['id'] })} where t.id = given.id`,
+        update transactions t set ${sql.raw(columnAssignments(STATE_COLUMNS))}
+        from ${rowSource(sql, rows, { ...STATE_COLUMNS, id: ['id'] })} where t.id = given.id`,
     );
   }
 }

@@ -95,7 +95,7 @@ export const MAX_RECORD_BYTES = 16 * 1024;
 export type CsvRecord = { fields: string[] } | { fault: string };
 
 /** The byte range of a CSV record. `ranges` are its fields; undefined when the record has no quotes. */
-interface Found {
+interface RecordBounds {
   start: number;
   end: number;
   next: number;
@@ -197,7 +197,7 @@ export class CsvRecords {
     return this.#find() !== undefined;
   }
 
-  #find(): Found | undefined {
+  #find(): RecordBounds | undefined {
     for (;;) {
       const start = this.#at;
       const newline = this.#bytes.indexOf(NEWLINE, start);
@@ -211,7 +211,7 @@ export class CsvRecords {
         return { start, end, next: this.#at, ranges: undefined, fault: TOO_LONG };
       }
       if (newline < 0) return undefined;
-      const line: Found = { start, end, next: newline + 1, ranges: undefined, fault: undefined };
+      const line: RecordBounds = { start, end, next: newline + 1, ranges: undefined, fault: undefined };
       const bounds = this.#nextQuote(start) < newline ? this.#findQuoted(line) : line;
       if (!bounds) return undefined;
       this.#at = bounds.next;
@@ -220,7 +220,7 @@ export class CsvRecords {
   }
 
   /** Finds the CSV record that begins with a line that contains a quote; undefined when more chunks are needed. */
-  #findQuoted(line: Found): Found | undefined {
+  #findQuoted(line: RecordBounds): RecordBounds | undefined {
     const window = this.#bytes.subarray(line.start, line.start + MAX_RECORD_BYTES + LINE_END_BYTES);
     const record = quotedRecord(window);
     if (!record) {
@@ -253,7 +253,7 @@ export class CsvRecords {
     return ranges.map(({ start, end }) => this.#bytes.toString('utf8', start, end).replaceAll('""', '"'));
   }
 
-  #isBlank({ start, end }: Pick<Found, 'start' | 'end'>): boolean {
+  #isBlank({ start, end }: Pick<RecordBounds, 'start' | 'end'>): boolean {
     const first = this.#bytes[start] ?? 0;
     // Blanks, quotes and commas of ASCII are all below the other characters that a record begins with.
     if (first > COMMA && first <= 0x7f) return false;

@@ -30,7 +30,7 @@ interface Identity {
 }
 
 /** Whether another user of the tenant already has an identifier. */
-type Taken = Record<'email' | 'externalId' | 'address', boolean>;
+type TakenIdentifiers = Record<'email' | 'externalId' | 'address', boolean>;
 
 /**
  * A row with the facts that decide its outcome. `owners` are the ids of the users that have its identifiers. `fault` is
@@ -38,7 +38,7 @@ type Taken = Record<'email' | 'externalId' | 'address', boolean>;
  */
 export interface JudgedRow {
   identity: Identity;
-  taken: Taken;
+  taken: TakenIdentifiers;
   owners: readonly string[];
   fault: string | undefined;
 }
@@ -114,7 +114,7 @@ export function faultOf(row: RowText): string | undefined {
 }
 
 /** The identifier that is taken when a unique index is violated, by the name of the index. */
-export const TAKEN_BY_INDEX: ReadonlyMap<string | undefined, keyof Taken> = new Map([
+export const TAKEN_BY_INDEX: ReadonlyMap<string | undefined, keyof TakenIdentifiers> = new Map([
   ['users_email', 'email'],
   ['users_email_key', 'email'],
   ['users_external_id', 'externalId'],

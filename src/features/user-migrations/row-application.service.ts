@@ -128,7 +128,7 @@ export class RowApplication {
           return appliedRow(input, outcomes[index], stored[index], isDryRun && ids.length === 0 ? null : ids);
         });
       }
-      for (const { row, error } of rejections) this.#learn(request, judged[row], row, error);
+      for (const { row, error } of rejections) this.#noteConflict(request, judged[row], row, error);
     }
   }
 
@@ -199,7 +199,7 @@ export class RowApplication {
   }
 
   /** Records for a row why its insert was refused: an identifier is taken, or the row cannot be stored. */
-  #learn(
+  #noteConflict(
     { mayFail, correlationId, numberOf }: RowsToApply,
     judged: JudgedRow | undefined,
     row: number,

@@ -50,9 +50,9 @@ class LogicReader {
     const repeated = GROUPS.find((name) => repeatedIn(value)?.has(name));
     if (repeated !== undefined) return this.#end([...path, repeated], 'must be given once');
     const members: Members = Object.fromEntries(Object.entries(value));
-    const [group, ...otherGroups] = GROUPS.filter((name) => isGiven(members, name));
+    const [group, ...otherGroups] = GROUPS.filter((name) => isPresent(members, name));
     if (group === undefined) return this.#condition(value, path);
-    if (otherGroups.length > 0 || LEAF_MEMBERS.some((name) => isGiven(members, name))) {
+    if (otherGroups.length > 0 || LEAF_MEMBERS.some((name) => isPresent(members, name))) {
       return this.#end(path, 'must be either a condition or one of and, or, not');
     }
     const inside = [...path, group];
@@ -93,7 +93,7 @@ class LogicReader {
   }
 }
 
-function isGiven(members: Members, name: string): boolean {
+function isPresent(members: Members, name: string): boolean {
   return members[name] !== undefined && members[name] !== null;
 }
 

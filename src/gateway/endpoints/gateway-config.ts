@@ -337,7 +337,7 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   if (code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ at: path, message: `has the unknown member ${key}`, line: [...path, key] }));
   if (code !== 'invalid_union') return [{ at: path, message }];
-  const closestIssues = issue.errors.findLast((issues) => issues.every(isOfItsKind)) ?? issue.errors.at(-1) ?? [];
+  const closestIssues = issue.errors.findLast((issues) => issues.every(isOfIntendedKind)) ?? issue.errors.at(-1) ?? [];
   return closestIssues.flatMap(faultsOf).map((fault) => ({
     ...fault,
     at: [...path, ...fault.at],
@@ -345,7 +345,7 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   }));
 }
 
-function isOfItsKind({ code, path: [member] }: z.core.$ZodIssue): boolean {
+function isOfIntendedKind({ code, path: [member] }: z.core.$ZodIssue): boolean {
   return member === undefined ? code !== 'invalid_type' && code !== 'invalid_value' : member !== 'at';
 }
 

@@ -235,7 +235,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#end(status === 413 ? invalidRequest([{ path: '', message }]) : unavailable(0), 'answered');
   }
 
-  /** The client, as the circuit breaker tells clients apart: that of the token, else its address. */
+  /** The identity of the client for the circuit breaker: the client of the token, or else the address. */
   get #client(): string {
     const { state, realIp } = this.#exchange;
     return state.principal?.clientId ?? state.principal?.subject ?? callerAddress(realIp);

@@ -44,7 +44,7 @@ const TYPENAME = '__typename';
  */
 function isPlain(schema: GraphQLSchema, document: DocumentNode): boolean {
   const types = new TypeInfo(schema);
-  const isGiven = (holds: (type: GraphQLNullableInputType) => boolean) => () => {
+  const checkInputType = (holds: (type: GraphQLNullableInputType) => boolean) => () => {
     const type = types.getInputType();
     return type && holds(getNullableType(type)) ? undefined : stop();
   };
@@ -63,9 +63,9 @@ function isPlain(schema: GraphQLSchema, document: DocumentNode): boolean {
         return value.includes('_') && value !== TYPENAME ? stop() : undefined;
       },
       Directive: stop,
-      IntValue: isGiven((type) => type === GraphQLInt),
-      BooleanValue: isGiven((type) => type === GraphQLBoolean),
-      EnumValue: isGiven(isEnumType),
+      IntValue: checkInputType((type) => type === GraphQLInt),
+      BooleanValue: checkInputType((type) => type === GraphQLBoolean),
+      EnumValue: checkInputType(isEnumType),
       StringValue: stop,
       FloatValue: stop,
       ListValue: stop,

@@ -90,7 +90,7 @@ function bindValues<Row>(
 }
 
 /** The argument of a query, split into its form and its values; a value's key is its path, such as `filter.name`. */
-interface Taken<Given> {
+interface SplitArgument<Given> {
   /** A text that is the same for all arguments that differ only in their values. */
   form: string;
   values: Readonly<Record<string, unknown>>;
@@ -102,7 +102,7 @@ interface Taken<Given> {
  * Splits the argument of a query into its form and its values. The form is which members are set, and all booleans and
  * nulls; every other member is a value, and so is an array as a whole.
  */
-export function splitByShape<Given extends object>(argument: Given): Taken<Given> {
+export function splitByShape<Given extends object>(argument: Given): SplitArgument<Given> {
   const values: Record<string, unknown> = {};
   let form = '';
   const visit = (members: object, path: string): void => {

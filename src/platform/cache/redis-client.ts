@@ -44,7 +44,7 @@ interface Opening {
   channel: RedisChannel | undefined;
   /** Called with the error of each connection that is lost. */
   onLost(error: unknown): void;
-  /** Ends the client, and whatever has been opened for it by then. */
+  /** Ends the client and every connection opened for it. */
   signal: AbortSignal;
 }
 

@@ -98,7 +98,7 @@ export interface ReadConfig {
   config: Config;
   env: Env;
   /** The texts of the variables that are set, secrets from files included. */
-  variables: Given;
+  variables: SetVariables;
   /**
    * A message for each variable that is not read, although its name is likely for one that is, and for each whose
    * absence the operator should know of.
@@ -142,13 +142,13 @@ export function readConfig(env: NodeJS.ProcessEnv): ReadConfig {
   return { config: Object.freeze(toConfig(result.data, production)), env: result.data, variables, warnings };
 }
 
-type Given = Readonly<NodeJS.ProcessEnv>;
+type SetVariables = Readonly<NodeJS.ProcessEnv>;
 
 /**
  * Returns the variables that are set; one with an empty value counts as unset. A secret that could not be read from its
  * file is a member without a value, and its reason is added to `faults`.
  */
-function variablesIn(env: NodeJS.ProcessEnv, faults: string[]): Given {
+function variablesIn(env: NodeJS.ProcessEnv, faults: string[]): SetVariables {
   const set = Object.keys(env).filter((name) => env[name]);
   const secrets = [...SECRET_VARIABLES].filter((name) => env[name] || env[`${name}_FILE`]);
   return Object.fromEntries([
@@ -189,7 +189,7 @@ function enclosedFault(name: string): string {
 }
 
 /** Returns a message for each variable without which the audit shows less tampering. */
-function unsealed(variables: Given): string[] {
+function unsealed(variables: SetVariables): string[] {
   const risks = {
     AUDIT_SIGNING_KEY:
       'anyone who can write to the database can change audit records and their seals without detection',
@@ -198,7 +198,7 @@ function unsealed(variables: Given): string[] {
   return Object.entries(risks).flatMap(([name, risk]) => (name in variables ? [] : `${name} is not set: ${risk}`));
 }
 
-function missing(variables: Given, production: boolean): string[] {
+function missing(variables: SetVariables, production: boolean): string[] {
   const role = variables.PORTCULLIS_ROLE;
   const isShared = role === 'gateway' || role === 'worker';
   const reason = production ? 'production' : `PORTCULLIS_ROLE=${role}`;
@@ -207,7 +207,7 @@ function missing(variables: Given, production: boolean): string[] {
 }
 
 /** Returns a message for each conflict between variables that are each valid. */
-function clashes(variables: Given, production: boolean): string[] {
+function clashes(variables: SetVariables, production: boolean): string[] {
   const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off', PORTCULLIS_ROLE: role } = variables;
   const [port, adminPort] = [variables.PORT ?? DEFAULT_PORT, variables.ADMIN_PORT ?? DEFAULT_ADMIN_PORT].map(Number);
   const isSet = (name: keyof Env) => variables[name] !== undefined;

@@ -28,14 +28,14 @@ type Columns<Row> = Readonly<Record<string, readonly (keyof Row & string)[]>>;
  * Returns rows as the source `given` of a statement, in which every column is a text. Each column is a single
  * parameter, so that the statement's text does not depend on the number of rows.
  */
-export function givenRows<Row>(sql: SqlTag, rows: readonly Row[], columns: Columns<Row>) {
+export function rowSource<Row>(sql: SqlTag, rows: readonly Row[], columns: Columns<Row>) {
   const names = Object.values(columns).flat();
   const values = names.map((name) => sql`${textColumn(rows, name)}::text[]`);
   return sql`unnest(${sql.join(values)}) as given (${sql.raw(names.join(', '))})`;
 }
 
-/** Returns the text of an update that sets columns to the values of `givenRows`. */
-export function givenValues(columns: Columns<Record<string, unknown>>): string {
+/** Returns the text of an update that sets columns to the values of `rowSource`. */
+export function columnAssignments(columns: Columns<Record<string, unknown>>): string {
   const values = Object.entries(columns).flatMap(([type, names]) =>
     names.map((name) => `${name} = given.${name}::${type}`),
   );
@@ -47,5 +47,5 @@ export function insertRows<Row>(sql: SqlTag, table: string, rows: readonly Row[]
   const names = Object.values(columns).flat();
   const values = Object.entries(columns).flatMap(([type, ofType]) => ofType.map((name) => `given.${name}::${type}`));
   const into = sql.raw(`${table} (${names.join(', ')}) select ${values.join(', ')}`);
-  return sql`insert into ${into} from ${givenRows(sql, rows, columns)}`;
+  return sql`insert into ${into} from ${rowSource(sql, rows, columns)}`;
 }

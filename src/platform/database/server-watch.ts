@@ -7,7 +7,7 @@ export interface ServerConnection {
 }
 
 /** A connection, or a pool, that can be asked. */
-interface Asked {
+interface Queryable {
   query(statement: { text: string; values: unknown[] }): Promise<{ rows: Identity[] }>;
 }
 
@@ -57,7 +57,7 @@ const IDENTITY = {
  * @throws an error with the code READ_ONLY where it is a standby.
  */
 async function identify(
-  pool: Asked,
+  pool: Queryable,
   pids: readonly (number | null | undefined)[] = [],
   server = '',
 ): Promise<Identity> {
@@ -75,21 +75,21 @@ async function identify(
 export class ServerWatch {
   /** A number that changes when another server is met, which may lack what was last committed. */
   generation = 0;
-  readonly #pool: Asked;
+  readonly #pool: Queryable;
   readonly #uses = new Map<ServerConnection, ConnectionUse>();
   readonly #timer = setInterval(() => void this.#look(), LOOK_MS).unref();
   #server: string | undefined;
   #isAsking = false;
 
   /** Takes what answers on a new connection each time. */
-  constructor(pool: Asked) {
+  constructor(pool: Queryable) {
     this.#pool = pool;
   }
 
   /** Begins to watch a new connection. @throws what `identify` throws. */
-  async admit(client: ServerConnection & Asked): Promise<void> {
+  async admit(client: ServerConnection & Queryable): Promise<void> {
     const { server, pid } = await identify(client);
-    this.#meet(server);
+    this.#noteServer(server);
     this.#uses.set(client, { open: 0, tick: 0, server: pid === client.processID ? server : undefined });
     client.once('end', () => this.#uses.delete(client));
   }
@@ -115,13 +115,13 @@ export class ServerWatch {
     // A server that does not answer may come back with all its connections.
     const identity = await identify(this.#pool, pids, this.#server).catch(() => undefined);
     this.#isAsking = false;
-    if (identity) this.#meet(identity.server);
+    if (identity) this.#noteServer(identity.server);
     for (const [{ connection, processID }, { tick }] of identity ? silent : []) {
       if (tick < silentTick && !identity?.busy.includes(processID ?? 0)) connection.stream.destroy();
     }
   }
 
-  #meet(met: string): void {
+  #noteServer(met: string): void {
     if (this.#server !== undefined && this.#server !== met) this.generation += 1;
     this.#server = met;
     for (const [{ connection }, { server }] of this.#uses) {

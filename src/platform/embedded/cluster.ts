@@ -60,7 +60,7 @@ export function clusterIdentity(dataDir: string, known: string | undefined): str
     const isUnused = system === '0' && name !== redo && header.every((byte) => byte === 0);
     if (system === undefined || (system === '0' && !isUnused)) throw damaged(dataDir, name);
     if (isUnused || system === identity) continue;
-    throw strange(dataDir, known === system ? 'global/pg_control' : name);
+    throw foreignDirectory(dataDir, known === system ? 'global/pg_control' : name);
   }
   return identity;
 }
@@ -106,7 +106,7 @@ function damaged(dataDir: string, name: string): Error {
   return notWhole(dataDir, `${PARTS.cluster}/${name} is damaged`);
 }
 
-function strange(dataDir: string, name: string): Error {
+function foreignDirectory(dataDir: string, name: string): Error {
   return notWhole(dataDir, `${PARTS.cluster}/${name} belongs to another installation`);
 }
 

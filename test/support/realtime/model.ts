@@ -75,7 +75,7 @@ export class ModelLog implements EventLog<object> {
     return this.#read(() => this.head(nodeId));
   }
 
-  oldestKept(nodeId: string): Promise<bigint | undefined> {
+  oldestSeq(nodeId: string): Promise<bigint | undefined> {
     return this.#read(() => this.kept(nodeId)[0]?.seq);
   }
 

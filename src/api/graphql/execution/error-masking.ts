@@ -39,7 +39,7 @@ const ENUM_VALUE = { before: 'Value "', behind: '" does not exist in "' };
  * required. Returns any other message unchanged.
  * Runs in time linear in the length of the message.
  */
-export function withoutGivenValues(message: string): string {
+export function withoutValues(message: string): string {
   if (message.startsWith(SYNTAX_ERROR)) return message.replace(TOKEN, '$1').replace(ESCAPE, '$1');
   const masked = message
     .replace(FOUND, '.')
@@ -181,7 +181,7 @@ export function formatted(error: GraphQLError): GraphQLFormattedError {
 }
 
 function withoutQuotes(error: GraphQLError): GraphQLError {
-  const message = withoutGivenValues(error.message);
+  const message = withoutValues(error.message);
   if (message === error.message) return error;
   return new GraphQLError(message, { ...placeOf(error), extensions: error.extensions });
 }

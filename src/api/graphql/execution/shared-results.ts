@@ -52,7 +52,7 @@ class SharedResult {
 }
 
 /** Where a result is kept. */
-interface Kept {
+interface RetainedResult {
   event: object;
   key: string;
 }
@@ -94,7 +94,7 @@ export function sharedOf(result: object): SharedResult | undefined {
 export class SharedResults {
   readonly #answers = new WeakMap<object, Map<string, Promise<ExecutionResult>>>();
   /** How many characters each kept result takes, the oldest first. */
-  readonly #retained = new BoundedMap<Kept, number>(KEPT_CHARACTERS, {
+  readonly #retained = new BoundedMap<RetainedResult, number>(KEPT_CHARACTERS, {
     weightOf: (characters) => characters,
     onDropped: ({ event, key }) => this.#answers.get(event)?.delete(key),
   });

@@ -71,7 +71,7 @@ export class PersistedOperations {
     if (text === undefined) {
       if (id !== undefined) operation.query = this.#find(id);
     } else if (this.#mode === 'allow') {
-      if (typeof text === 'string' && id !== undefined) this.#learn(id, text);
+      if (typeof text === 'string' && id !== undefined) this.#storeSent(id, text);
     } else if (
       !this.#documents()
         .values()
@@ -87,7 +87,7 @@ export class PersistedOperations {
     return document;
   }
 
-  #learn(id: string, text: string): void {
+  #storeSent(id: string, text: string): void {
     const listed = this.#documents().get(id);
     if (listed !== undefined ? listed !== text : id !== createHash('sha256').update(text).digest('hex')) {
       throw persistedQueryError('PersistedQueryMismatch', 'the id does not belong to the document');

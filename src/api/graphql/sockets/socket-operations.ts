@@ -150,7 +150,7 @@ export class SocketOperations {
   }
 
   /** Resolves when the results of all waiting operations have been handed to the socket. */
-  async noneWaiting(): Promise<void> {
+  async whenIdle(): Promise<void> {
     if (this.#waiting.size > 0) await this.#none.promise;
     await nextTurn();
   }

@@ -123,7 +123,7 @@ export class GraphqlSockets {
     await Promise.all(
       [...this.#server.clients].map(async (socket) => {
         const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-        await Promise.race([this.#operations.get(socket)?.noneWaiting(), closed]);
+        await Promise.race([this.#operations.get(socket)?.whenIdle(), closed]);
         close(socket, SERVICE_RESTART, 'Service Restart', CLOSE_WAIT_MS);
         await closed;
       }),
@@ -133,7 +133,7 @@ export class GraphqlSockets {
   /** Closes a socket whose token has ended; sends no errors for its operations, so that clients resume them. */
   async #expire(socket: WebSocket, end: AccessEnd): Promise<void> {
     if (end === 'unknown') return close(socket, TRY_AGAIN_LATER, 'Try Again Later', LAST_CLOSE_MS);
-    if (end === 'expired') await Promise.race([this.#operations.get(socket)?.noneWaiting(), delay(LAST_ANSWERS_MS)]);
+    if (end === 'expired') await Promise.race([this.#operations.get(socket)?.whenIdle(), delay(LAST_ANSWERS_MS)]);
     close(socket, CloseCode.Forbidden, `token ${end}`, LAST_CLOSE_MS);
   }
 

@@ -88,7 +88,7 @@ export function orNotFound<Found>(value: Found | undefined): Found {
 
 /** The identity of an agent: a client by its secret, or the principal of an access token. */
 export interface AgentIdentity extends Omit<Caller, 'correlationId' | 'traceparent'> {
-  /** The name of the client; undefined if the token is of none. */
+  /** The name of the client; undefined if the token belongs to no client. */
   clientName: string | undefined;
 }
 
