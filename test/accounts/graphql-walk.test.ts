@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { NODE, type Stand, startStandOn } from '../support/graphql/stand.ts';
+import { type Fixture, NODE, startFixtureOn } from '../support/graphql/fixture.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -22,18 +22,18 @@ interface Connection {
 
 function walkSuite(open: () => Promise<Database>): void {
   let database: Database;
-  let stand: Stand;
+  let fixture: Fixture;
   beforeAll(async () => {
     database = await open();
-    stand = await startStandOn(database);
+    fixture = await startFixtureOn(database);
   });
   afterAll(async () => {
-    await stand[Symbol.asyncDispose]();
+    await fixture[Symbol.asyncDispose]();
     await database[Symbol.asyncDispose]();
   });
 
   async function page(variables: Record<string, unknown>): Promise<Connection> {
-    const { json } = await stand.query(PAGE, { variables: { ...variables, filter: { includeDeleted: true } } });
+    const { json } = await fixture.query(PAGE, { variables: { ...variables, filter: { includeDeleted: true } } });
     return json.data.accounts;
   }
 
@@ -137,7 +137,7 @@ function walkSuite(open: () => Promise<Database>): void {
   ])('DG-02: totalCount for the filter %j is exact', async (filter, expected) => {
     await database.db.unscoped('test').raw((sql) => sql`delete from accounts`);
     await add(Array.from({ length: 23 }, (_, us) => us));
-    const { json } = await stand.query(PAGE, { variables: { filter } });
+    const { json } = await fixture.query(PAGE, { variables: { filter } });
     expect(json.data.accounts.totalCount).toBe(expected);
   });
 }

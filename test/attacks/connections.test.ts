@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { type Cluster, type Replica, startCluster } from '../support/faults/cluster.ts';
 import { listening } from '../support/faults/faults.ts';
-import { type Lab, type Replica, startLab } from '../support/faults/lab.ts';
 import { sharedStores } from '../support/faults/shared-stores.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import {
@@ -120,7 +120,7 @@ async function timesDuring(url: string, token: string, work: Promise<unknown>): 
 describeReal(['postgres', 'redis', 'kafka'], 'connections whose token expires or is revoked', () => {
   const stack = new AsyncDisposableStack();
   let service: LastingService;
-  let lab: Lab;
+  let cluster: Cluster;
   /** Tokens are ended at the first; connections are at the second. */
   let first: Replica;
   let second: Replica;
@@ -140,11 +140,13 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token expires or
     };
     const file = stack.use(await gatewayFile({ lasting: remote }, LASTING_ENDPOINTS));
     const env = { GATEWAY_CONFIG: file.path };
-    lab = stack.use(await startLab(['gateway', 'gateway', 'worker'], { partitions: 3, stores: sharedStores, env }));
-    const [one, other] = listening(lab);
+    cluster = stack.use(
+      await startCluster(['gateway', 'gateway', 'worker'], { partitions: 3, stores: sharedStores, env }),
+    );
+    const [one, other] = listening(cluster);
     if (!one || !other) throw new Error('there are two gateways');
     [first, second] = [one, other];
-    ({ access_token: admin } = await token({ grant_type: 'client_credentials', ...lab.demo.client }));
+    ({ access_token: admin } = await token({ grant_type: 'client_credentials', ...cluster.demo.client }));
     calmMs = Math.max(...(await timesDuring(second.baseUrl, admin, delay(ASKED_MS))));
     const all = await lastAll(admin);
     // A socket that does not answer is closed after two pings in any case.

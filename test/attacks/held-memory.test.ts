@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type AttackLab, newTenant, type Tenant } from '../support/attacks/attack.ts';
+import { type AttackHarness, newTenant, type Tenant } from '../support/attacks/attack.ts';
 import { type Answers, Attacker } from '../support/attacks/attacker.ts';
 import { type Figures, startProbe } from '../support/attacks/probe.ts';
 import { ANONYMOUS, type Attack, addRules, answerRemote, ROWS, type Row } from '../support/attacks/rows.ts';
+import { type Replica, startCluster } from '../support/faults/cluster.ts';
 import { listening, tokenOf } from '../support/faults/faults.ts';
-import { type Replica, startLab } from '../support/faults/lab.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { startRawUpstream } from '../support/gateway/raw-upstream.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
-import { notification } from '../support/webhook/stand.ts';
+import { notification } from '../support/webhook/fixture.ts';
 
 /** The memory limit of a gateway in `deploy/`. */
 const MEMORY_MIB = 1_024;
@@ -32,7 +32,7 @@ const value = (metrics: string, name: string) =>
 
 describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', () => {
   const stack = new AsyncDisposableStack();
-  let target: AttackLab;
+  let target: AttackHarness;
   let tenants: Tenant[];
   let calm: Record<string, Figures>;
   let before: Memory[];
@@ -41,17 +41,17 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
     const upstream = stack.use(await startRawUpstream(answerRemote));
     const file = stack.use(await gatewayFile({ remote: { at: upstream.url, timeout_ms: 3_000 } }, REMOTE));
     const env = { GATEWAY_CONFIG: file.path, CONSOLE: 'on', NODE_OPTIONS: COLLECTING };
-    const lab = stack.use(await startLab(['gateway', 'gateway', 'worker'], { partitions: 3, env }));
+    const cluster = stack.use(await startCluster(['gateway', 'gateway', 'worker'], { partitions: 3, env }));
     tenants = [];
-    for (let at = 0; at < TENANTS; at += 1) tenants.push(await newTenant(lab));
-    for (const { nodeId } of tenants) await addRules(lab.direct.databaseUrl, nodeId, lab.demo.node_id);
-    const { other_node: other } = lab.demo;
-    const bystander = { nodeId: other.node_id, token: await tokenOf(lab, other.client) };
+    for (let at = 0; at < TENANTS; at += 1) tenants.push(await newTenant(cluster));
+    for (const { nodeId } of tenants) await addRules(cluster.direct.databaseUrl, nodeId, cluster.demo.node_id);
+    const { other_node: other } = cluster.demo;
+    const bystander = { nodeId: other.node_id, token: await tokenOf(cluster, other.client) };
     const [first, second] = tenants;
     if (!first || !second) throw new Error('there are tenants that attack');
     target = {
-      lab,
-      gateways: listening(lab),
+      cluster,
+      gateways: listening(cluster),
       attackers: [first, second],
       bystander,
       [Symbol.asyncDispose]: async () => undefined,
@@ -65,7 +65,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
 
   /** What others meet while something is done. */
   async function noticed(work: () => Promise<unknown>): Promise<Record<string, Figures>> {
-    const { lab, gateways, bystander } = target;
+    const { cluster, gateways, bystander } = target;
     const json = { 'content-type': 'application/json' };
     const authorization = `Bearer ${bystander.token}`;
     const stop = startProbe(
@@ -79,7 +79,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
         {
           name: 'webhook',
           url: `${baseUrl}/v2/webhooks/custodial`,
-          headers: { ...json, authorization: lab.webhook },
+          headers: { ...json, authorization: cluster.webhook },
           body: JSON.stringify(notification({ id: 'UUID' })),
         },
         { name: 'remote', url: `${baseUrl}/remote/ok`, headers: { authorization } },
@@ -171,7 +171,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
 
   /** Does to the servers what a row says, while it is attacked. */
   async function during(fault: Row['during'], work: () => Promise<void>): Promise<void> {
-    const { servers, direct } = target.lab;
+    const { servers, direct } = target.cluster;
     if (fault === 'postgres hangs') {
       servers.postgres.proxy.set('frozen');
       await work().finally(() => servers.postgres.proxy.set('passing'));

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type AttackLab, impactOf, startAttackLab } from '../support/attacks/attack.ts';
+import { type AttackHarness, impactOf, startAttackHarness } from '../support/attacks/attack.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -39,11 +39,11 @@ const ATTACKS: Record<string, Request> = {
 const REFUSALS = /PAGE_TOO_LARGE|SERVICE_UNAVAILABLE|service_unavailable|request fewer/;
 
 describeReal(['postgres', 'redis', 'kafka'], 'pages that take much memory', () => {
-  let target: AttackLab;
+  let target: AttackHarness;
   beforeAll(async () => {
-    target = await startAttackLab({ NODE_OPTIONS: HEAP });
+    target = await startAttackHarness({ NODE_OPTIONS: HEAP });
     const [, { nodeId }] = target.attackers;
-    await withPostgres(target.lab.direct.databaseUrl, async (client) => {
+    await withPostgres(target.cluster.direct.databaseUrl, async (client) => {
       await client.query(`
         insert into audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers,
           remote_address, real_ip, request_bytes, response_bytes, is_api, request_body, response_body)

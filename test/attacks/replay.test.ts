@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type AttackLab, impactOf, logEvents, startAttackLab, type Tenant } from '../support/attacks/attack.ts';
+import { type AttackHarness, impactOf, logEvents, startAttackHarness, type Tenant } from '../support/attacks/attack.ts';
 import { EventReader } from '../support/graphql/event-reader.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -96,9 +96,9 @@ const ATTACKS: [what: string, begin: Begin][] = [
 ];
 
 describeReal(['postgres', 'redis', 'kafka'], 'replays of many fields', () => {
-  let target: AttackLab;
+  let target: AttackHarness;
   beforeAll(async () => {
-    target = await startAttackLab();
+    target = await startAttackHarness();
     for (const attacker of target.attackers) await logEvents(target, attacker, EVENTS);
     // The first requests load what later ones use.
     await impactOf(target, () => delay(BASELINE_MS));

@@ -3,10 +3,10 @@ import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { SECRETS } from '../../src/audit/mask-keys.ts';
 import { isSecretInput } from '../../src/lib/input.ts';
 import { inputMembers } from '../support/audit/declared-secrets.ts';
-import { SECRET, startAuditStand } from '../support/graphql/audit-stand.ts';
+import { SECRET, startAuditFixture } from '../support/graphql/audit-fixture.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 
-const stand = beforeTests(() => startAuditStand(buildSchema()));
+const fixture = beforeTests(() => startAuditFixture(buildSchema()));
 
 it('D1-18: an input member is declared secret if and only if its name is masked', async () => {
   const members = await inputMembers();
@@ -30,11 +30,11 @@ it.each([
 ])(
   'D1-18: an argument that is declared secret is masked even if its name is not a secret name: %s',
   async (_how, query, variables) => {
-    stand.records.length = 0;
-    stand.lines.length = 0;
-    await stand.post({ query, variables });
-    expect(stand.records).toHaveLength(1);
-    expect(stand.records[0]?.request_body).toContain('changeOwnPassword');
-    expect(JSON.stringify([stand.records, stand.lines])).not.toContain(SECRET);
+    fixture.records.length = 0;
+    fixture.lines.length = 0;
+    await fixture.post({ query, variables });
+    expect(fixture.records).toHaveLength(1);
+    expect(fixture.records[0]?.request_body).toContain('changeOwnPassword');
+    expect(JSON.stringify([fixture.records, fixture.lines])).not.toContain(SECRET);
   },
 );

@@ -7,7 +7,7 @@ function recordOf(fixed: string): UnchainedRecord {
 }
 
 /** A spool that tells what it was given, and refuses lines that say so. */
-function stand() {
+function fixture() {
   const told: string[] = [];
   const append = (...lines: string[]) => {
     const records = lines.map((line) => line.split('\t')[5]);
@@ -22,7 +22,7 @@ function stand() {
 }
 
 it('D2-07: lines of one iteration of the event loop are stored with one write, and then their callbacks run', async () => {
-  const { told, turn } = stand();
+  const { told, turn } = fixture();
   turn.add('a', () => told.push('kept a'));
   queueMicrotask(() => turn.add('b', () => told.push('kept b')));
   process.nextTick(() => turn.add('c'));
@@ -35,7 +35,7 @@ it('D2-07: lines of one iteration of the event loop are stored with one write, a
 });
 
 it('D2-07: a commit writes at once, and the end of the iteration writes nothing twice', async () => {
-  const { told, turn } = stand();
+  const { told, turn } = fixture();
   turn.add('a', () => told.push('kept a'));
   turn.commit();
   expect(told).toEqual(['append a', 'kept a']);
@@ -45,7 +45,7 @@ it('D2-07: a commit writes at once, and the end of the iteration writes nothing 
 });
 
 it('D2-07: a line that cannot be stored does not affect others, and its callback runs too', async () => {
-  const { told, turn } = stand();
+  const { told, turn } = fixture();
   for (const line of ['a', 'bad', 'c']) turn.add(line, () => told.push(`answered ${line}`));
   await turnOfLoop();
   expect(told).toEqual([
@@ -61,7 +61,7 @@ it('D2-07: a line that cannot be stored does not affect others, and its callback
 });
 
 it('D2-07: many lines of one iteration are written in several writes, in order', async () => {
-  const { told, turn } = stand();
+  const { told, turn } = fixture();
   for (let line = 0; line < 25; line += 1) turn.add('x'.repeat(100_000));
   expect(told).toEqual(['append 11', 'append 11']);
   await turnOfLoop();
@@ -69,7 +69,7 @@ it('D2-07: many lines of one iteration are written in several writes, in order',
 });
 
 it('D2-07: a callback that throws does not keep the others from running', () => {
-  const { told, turn } = stand();
+  const { told, turn } = fixture();
   turn.add('a', () => {
     throw new Error('cannot answer');
   });

@@ -4,7 +4,6 @@ import { columnDigests, NO_HASH, recordHash } from '../../src/audit/audit-chain.
 import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { keyId, type Seal, sealHash } from '../../src/audit/seals.ts';
-import { OTHER_VALUES } from '../support/audit/chain-history.ts';
 import {
   type AuditProcess,
   addUser,
@@ -13,7 +12,8 @@ import {
   eraseCall,
   eraseNoted,
   verified,
-} from '../support/audit/chain-world.ts';
+} from '../support/audit/chain-fixture.ts';
+import { OTHER_VALUES } from '../support/audit/chain-history.ts';
 import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';

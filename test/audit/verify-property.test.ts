@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, inject, it } from 'vitest';
+import { verified } from '../support/audit/chain-fixture.ts';
 import { history, live, tampering } from '../support/audit/chain-history.ts';
-import { verified } from '../support/audit/chain-world.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 

@@ -14,7 +14,7 @@ import {
   auditRecord,
   eraseNoted,
   verified,
-} from '../support/audit/chain-world.ts';
+} from '../support/audit/chain-fixture.ts';
 import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';

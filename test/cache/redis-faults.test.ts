@@ -10,7 +10,7 @@ import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import { redisCommand } from '../support/faults/redis-replica.ts';
 import { REDIS_STATES, type TroubledRedis } from '../support/faults/redis-states.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
-import { standStill } from '../support/lib/stand-still.ts';
+import { blockEventLoop } from '../support/lib/block-event-loop.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { freeze } from '../support/services/freeze.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -96,7 +96,7 @@ describeReal('redis', 'faults of the shared cache', () => {
     const connections = async () => /total_connections_received:(\d+)/.exec(await client.info('stats'))?.[1];
     const before = await connections();
     const pings = async () => Number(/cmdstat_ping:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
-    standStill(2_500);
+    blockEventLoop(2_500);
     const answered = await pings();
     await expect.poll(pings).toBeGreaterThan(answered + 1);
     await count();

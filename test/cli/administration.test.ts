@@ -38,18 +38,18 @@ describeReal('postgres', 'commands on the database of a running server', () => {
 
   it('D3-40: a console client is created without grants, scopes and secret', async () => {
     const nodeId = await newNode();
-    const desk = JSON.parse(
+    const consoleClient = JSON.parse(
       (await run('client', 'create', '--node', nodeId, '--name', 'Desk', '--console', '--json')).out,
     );
     const grant_types = ['password', 'refresh_token'];
-    expect(desk).toMatchObject({
+    expect(consoleClient).toMatchObject({
       name: 'Desk',
       is_console: true,
       grant_types,
       scopes: [],
       refresh_reuse_detection: true,
     });
-    expect(desk).not.toHaveProperty('client_secret');
+    expect(consoleClient).not.toHaveProperty('client_secret');
   });
 
   it('D1-12 D3-06 D3-07: clients are created, listed, rotated and disabled; secrets are shown once; revocations reach the server', async () => {

@@ -10,7 +10,7 @@ import { type RealDatabase, realDatabase } from '../support/harness/databases.ts
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
 import { runCli, type Spawned, spawnCli } from '../support/start/process.ts';
-import { csvOf, newNode, stateOf } from '../support/user-migrations/files-stand.ts';
+import { csvOf, newNode, stateOf } from '../support/user-migrations/files-fixture.ts';
 
 // Each command opens a database, and some are processes, on machines that are busy with other tests.
 async function fileWith(folder: TestFolder, content: string | Buffer): Promise<string> {

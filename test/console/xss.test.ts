@@ -6,7 +6,7 @@ import { XSS } from '../support/console/xss-strings.ts';
 import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
-import { notification } from '../support/webhook/stand.ts';
+import { notification } from '../support/webhook/fixture.ts';
 
 /** Of the views that show one thing each, one in so many is opened. */
 const EACH = inject('isThorough') ? 1 : 15;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
-import { eraseCall } from '../support/audit/chain-world.ts';
+import { eraseCall } from '../support/audit/chain-fixture.ts';
 import { sealsIn } from '../support/harness/audit-seals.ts';
 import { migrateWith, type TwoRoles, twoRoles } from '../support/harness/database-roles.ts';
 import { type PostgresClient, withPostgres } from '../support/services/pg-client.ts';

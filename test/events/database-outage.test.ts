@@ -12,7 +12,7 @@ import {
   registered,
   untilMembers,
   workerHere,
-} from '../support/events/worker-stand.ts';
+} from '../support/events/worker-fixture.ts';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { type FaultProxy, faultProxy } from '../support/services/fault-proxy.ts';
 import { endOf } from '../support/services/kafka-behind.ts';

@@ -18,7 +18,7 @@ import {
   sequenceOf,
   workerHere,
   workerProcess,
-} from '../support/events/worker-stand.ts';
+} from '../support/events/worker-fixture.ts';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { freeze } from '../support/services/freeze.ts';

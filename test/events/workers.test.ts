@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, it } from 'vitest';
+import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from '../support/events/worker-fixture.ts';
 import { expectAllOnce, load, widenTopics } from '../support/events/worker-load.ts';
-import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from '../support/events/worker-stand.ts';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Cluster, startCluster } from '../support/faults/cluster.ts';
 import { killed, rollingRestart, underFault } from '../support/faults/faults.ts';
 import { NOTHING_AMISS, READERS } from '../support/faults/findings.ts';
-import { type Lab, startLab } from '../support/faults/lab.ts';
 import { sharedStores } from '../support/faults/shared-stores.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -12,7 +12,7 @@ const PACE = { restMs: 2_000, transactions: 1_000 };
 const SLOW_BROKER = 'no acknowledgement in time';
 
 /** Why requests failed, by what the processes logged of their correlation ids. */
-function causesOf({ replicas }: Lab, correlationIds: readonly string[]): string[] {
+function causesOf({ replicas }: Cluster, correlationIds: readonly string[]): string[] {
   const failures = replicas
     .flatMap((replica) => replica.log().split('\n'))
     .filter((line) => line.includes('"msg":"request failed"'))
@@ -23,25 +23,25 @@ function causesOf({ replicas }: Lab, correlationIds: readonly string[]): string[
 }
 
 describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
-  let lab: Lab;
+  let cluster: Cluster;
   beforeAll(async () => {
-    lab = await startLab(['all', 'all'], { partitions: 3, stores: sharedStores });
+    cluster = await startCluster(['all', 'all'], { partitions: 3, stores: sharedStores });
   });
-  afterAll(() => lab?.[Symbol.asyncDispose]());
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
 
   it('D6-10 D6-16 D6-18: when a replica is killed, each acknowledged notification is applied once and every reader sees each change once', async () => {
-    const { amiss, answers } = await underFault(lab, killed('all', 0), PACE);
+    const { amiss, answers } = await underFault(cluster, killed('all', 0), PACE);
     expect(amiss).toEqual(NOTHING_AMISS);
     expect(answers).toHaveProperty('200');
   });
 
   it('D1-13 D6-10: a rolling restart fails no request, and no reader misses an event', async () => {
-    const { amiss, answers, journal, returns } = await underFault(lab, rollingRestart, PACE);
+    const { amiss, answers, journal, returns } = await underFault(cluster, rollingRestart, PACE);
     expect(amiss).toEqual(NOTHING_AMISS);
     // A connection that is idle may be closed as its client begins to use it.
     const { 200: _told, 201: _made, 500: _seeCauses, unanswered: _reconnects, ...others } = answers;
     expect(others).toEqual({});
-    expect(causesOf(lab, journal.failed).filter((cause) => cause !== SLOW_BROKER)).toEqual([]);
+    expect(causesOf(cluster, journal.failed).filter((cause) => cause !== SLOW_BROKER)).toEqual([]);
     expect(returns).toBeGreaterThanOrEqual(READERS);
   });
 });

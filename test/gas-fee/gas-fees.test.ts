@@ -12,7 +12,7 @@ const PRICES: GasPrices = {
 };
 
 /** A network that answers when it is told to, and a clock that stands. */
-function stand(count = 1) {
+function fixture(count = 1) {
   const clock = { nowMs: 1_000_000 };
   const sources = Array.from({ length: count }, () => {
     const asked: PromiseWithResolvers<GasPrices>[] = [];
@@ -33,7 +33,7 @@ function stand(count = 1) {
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
 it('4.9-05 D8-03: 1,000 concurrent calls request a network once', async () => {
-  const { fees, first } = stand();
+  const { fees, first } = fixture();
   const lists = Array.from({ length: 1_000 }, () => fees.list());
   expect(first.asked).toHaveLength(1);
   first.asked[0]?.resolve(PRICES);
@@ -44,7 +44,7 @@ it('4.9-05 D8-03: 1,000 concurrent calls request a network once', async () => {
 });
 
 it('4.9-05 D8-03: after 5 s the known price is returned while it is refreshed, and after a minute it is not', async () => {
-  const { fees, clock, first } = stand();
+  const { fees, clock, first } = fixture();
   const list = fees.list();
   first.asked[0]?.resolve(PRICES);
   await list;
@@ -69,7 +69,7 @@ it('4.9-05 D8-03: after 5 s the known price is returned while it is refreshed, a
 });
 
 it('4.9-05 D8-03: a network that fails is unavailable for 5 s, and others are not affected', async () => {
-  const { fees, clock, sources } = stand(2);
+  const { fees, clock, sources } = fixture(2);
   const list = fees.list();
   sources[0]?.asked[0]?.reject(new Error('gone'));
   sources[1]?.asked[0]?.resolve(PRICES);
@@ -86,7 +86,7 @@ it('4.9-05 D8-03: a network that fails is unavailable for 5 s, and others are no
 });
 
 it('4.9-05 D8-03: an outage is not returned after its 5 s: the next caller waits for a new response', async () => {
-  const { fees, clock, first } = stand();
+  const { fees, clock, first } = fixture();
   const list = fees.list();
   first.asked[0]?.reject(new Error('gone'));
   expect(await list).toMatchObject([{ error: 'unavailable' }]);
@@ -97,7 +97,7 @@ it('4.9-05 D8-03: an outage is not returned after its 5 s: the next caller waits
 });
 
 it('4.9-05 D8-03: after the clock was set back, known prices count as stale', async () => {
-  const { fees, clock, first } = stand();
+  const { fees, clock, first } = fixture();
   const list = fees.list();
   first.asked[0]?.resolve(PRICES);
   await list;
@@ -110,7 +110,7 @@ it('4.9-05 D8-03: after the clock was set back, known prices count as stale', as
 });
 
 it('a failure is reported for a minute, and then the fee counts as not requested until the next call', async () => {
-  const { fees, clock, first } = stand();
+  const { fees, clock, first } = fixture();
   const list = fees.list();
   first.asked[0]?.reject(new Error('down'));
   await list;

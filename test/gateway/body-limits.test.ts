@@ -14,7 +14,7 @@ import { MemoryAccounts, REQUEST_BYTES } from '../../src/platform/held-memory.ts
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer, type Watched, watched } from '../support/gateway/raw.ts';
 import { usePortcullis } from '../support/harness.ts';
-import { basic as basicText } from '../support/webhook/stand.ts';
+import { basic as basicText } from '../support/webhook/fixture.ts';
 
 const TOKEN_LIMIT = 64 * 1024;
 const WEBHOOK_LIMIT = 256 * 1024;

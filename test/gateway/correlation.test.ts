@@ -4,7 +4,7 @@ import { type RawAnswer, request, sendRaw } from '../support/gateway/raw.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

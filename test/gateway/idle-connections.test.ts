@@ -17,7 +17,7 @@ const HEAD = `GET /x HTTP/1.1\r\nHost: a\r\nX-Filler: ${'x'.repeat(10_000)}`;
 const REFUSED = /^HTTP\/1\.1 4(?:00|08) [\s\S]*\r\nConnection: close\r\n/;
 
 /** The public listener with other times; it answers every request with `ok`, unless `local` answers it. */
-const startStand = (
+const startFixture = (
   times: ConnectionTimes,
   local: (exchange: Exchange) => void = ({ res }) => void res.end('ok'),
 ): Promise<Forwarder> => startForwarder({ services: { a: 'local' }, times, local });
@@ -47,22 +47,22 @@ async function answered(all: readonly Watched[], times: number): Promise<void> {
 }
 
 it('D2-07: hundreds of idle connections do not slow down others, and each of them continues to work', async () => {
-  await using stand = await startStand({ headMs: NEVER_MS, idleMs: NEVER_MS, checkEveryMs: NEVER_MS });
-  const idle = Array.from({ length: CONNECTIONS }, () => watched(stand.url));
+  await using fixture = await startFixture({ headMs: NEVER_MS, idleMs: NEVER_MS, checkEveryMs: NEVER_MS });
+  const idle = Array.from({ length: CONNECTIONS }, () => watched(fixture.url));
   for (const { socket } of idle) socket.write(KEPT);
   await answered(idle, 1);
-  const others = await Promise.all(Array.from({ length: 20 }, () => sendRaw(stand.url, request('GET', '/x'))));
+  const others = await Promise.all(Array.from({ length: 20 }, () => sendRaw(fixture.url, request('GET', '/x'))));
   expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
   expect(idle.every(({ isOpen }) => isOpen())).toBe(true);
   for (const { socket } of idle) socket.write(KEPT);
   await answered(idle, 2);
-  expect(statusesOf(stand)).toEqual(Array(2 * CONNECTIONS + others.length).fill(200));
+  expect(statusesOf(fixture)).toEqual(Array(2 * CONNECTIONS + others.length).fill(200));
   for (const { socket } of idle) socket.destroy();
 });
 
 it('an idle connection is closed silently after its timeout, which its client knows from Keep-Alive', async () => {
-  await using stand = await startStand({ headMs: NEVER_MS, idleMs: 1_000, checkEveryMs: NEVER_MS });
-  const idle = watched(stand.url);
+  await using fixture = await startFixture({ headMs: NEVER_MS, idleMs: 1_000, checkEveryMs: NEVER_MS });
+  const idle = watched(fixture.url);
   idle.socket.write(KEPT);
   await vi.waitFor(() => expect(idle.isOpen()).toBe(false));
   expect(idle.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
@@ -72,13 +72,13 @@ it('an idle connection is closed silently after its timeout, which its client kn
 
 it('DG-08: a running response and a WebSocket stay open beyond every idle timeout', async () => {
   const open = new Set<Writable>();
-  await using stand = await startStand({ headMs: 300, idleMs: 300, checkEveryMs: 20 }, ({ req, res, upgrade }) => {
+  await using fixture = await startFixture({ headMs: 300, idleMs: 300, checkEveryMs: 20 }, ({ req, res, upgrade }) => {
     if (req.url === '/x') return void res.end('ok');
     open.add(upgrade?.socket ?? res);
     if (upgrade) upgrade.socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
     else res.write('first');
   });
-  const [stream, socket, idle, silent] = [0, 1, 2, 3].map(() => watched(stand.url));
+  const [stream, socket, idle, silent] = [0, 1, 2, 3].map(() => watched(fixture.url));
   stream?.socket.write(request('GET', '/stream'));
   socket?.socket.write(request('GET', '/socket', UPGRADE));
   await vi.waitFor(() => expect(open.size).toBe(2));
@@ -102,34 +102,34 @@ it('D2-13: a request head has a minute, and a connection is kept longer than a l
 });
 
 it('D2-13: heads sent byte by byte are rejected after their timeout, and other requests are answered meanwhile', async () => {
-  await using stand = await startStand(TIMES);
-  const slow = Array.from({ length: SLOW }, () => watched(stand.url));
+  await using fixture = await startFixture(TIMES);
+  const slow = Array.from({ length: SLOW }, () => watched(fixture.url));
   for (const one of slow) drip(one);
   const statuses: number[] = [];
   while (slow.some(({ isOpen }) => isOpen())) {
-    statuses.push((await sendRaw(stand.url, request('GET', '/x'))).status);
+    statuses.push((await sendRaw(fixture.url, request('GET', '/x'))).status);
   }
   expect(new Set(statuses)).toEqual(new Set([200]));
   for (const { text } of slow) expect(text()).toMatch(REFUSED);
   // What is no request has no record.
-  expect(statusesOf(stand)).toEqual(statuses);
+  expect(statusesOf(fixture)).toEqual(statuses);
 });
 
 it('D2-13: a connection on which nothing is sent is closed too', async () => {
-  await using stand = await startStand(TIMES);
-  const silent = Array.from({ length: SLOW }, () => watched(stand.url));
+  await using fixture = await startFixture(TIMES);
+  const silent = Array.from({ length: SLOW }, () => watched(fixture.url));
   await ended(silent);
   for (const { text } of silent) expect(text()).toMatch(REFUSED);
 });
 
 it('D2-13: the second head of a connection has the full timeout, however long the connection was idle', async () => {
-  await using stand = await startStand(TIMES);
-  const kept = watched(stand.url);
+  await using fixture = await startFixture(TIMES);
+  const kept = watched(fixture.url);
   const ask = request('GET', '/x', { Connection: 'keep-alive' });
   kept.socket.write(ask);
   await vi.waitFor(() => expect(kept.text()).toMatch(/ok$/));
   // One that came later and says nothing has had its time.
-  await ended([watched(stand.url)]);
+  await ended([watched(fixture.url)]);
   expect(kept.isOpen()).toBe(true);
   kept.socket.write(ask);
   await vi.waitFor(() => expect(kept.text().match(/HTTP\/1\.1 200/g)).toHaveLength(2));

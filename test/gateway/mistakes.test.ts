@@ -10,7 +10,7 @@ import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { FORM } from '../support/oauth/requests.ts';
 import { BULK, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 import { autoTransfer, leaf } from '../support/wallet-rules/rules.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 type Request = NonNullable<Parameters<Portcullis['call']>[2]> & {
   /** The method and the path. */

@@ -7,7 +7,7 @@ import { readAnswers } from '../support/gateway/raw-answers.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { scrape } from '../support/observability/scrape.ts';
-import { basic } from '../support/webhook/stand.ts';
+import { basic } from '../support/webhook/fixture.ts';
 
 let p: Portcullis;
 let upstream: TestUpstream;

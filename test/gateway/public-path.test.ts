@@ -5,7 +5,7 @@ import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { type StrippingProxy, startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const PREFIX = '/custody';
 const METADATA = '/.well-known/oauth-authorization-server';

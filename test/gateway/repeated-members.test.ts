@@ -7,7 +7,7 @@ import { formHeaders, formOf, MAP, OPERATIONS } from '../support/graphql/upload-
 import { type Answer, usePortcullis } from '../support/harness.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { autoTransfer, leaf } from '../support/wallet-rules/rules.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const p = usePortcullis();
 let token: string;

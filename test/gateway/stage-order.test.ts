@@ -5,7 +5,7 @@ import { envelope } from '../support/gateway/envelopes.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
-import { basic } from '../support/webhook/stand.ts';
+import { basic } from '../support/webhook/fixture.ts';
 
 const p = usePortcullis();
 

@@ -4,7 +4,7 @@ import { startUpstream } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { watched } from '../support/gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
-import { basic } from '../support/webhook/stand.ts';
+import { basic } from '../support/webhook/fixture.ts';
 
 const CONTENT = { 'content-type': 'application/json', 'content-length': '1000' };
 const FORM = { 'content-type': 'multipart/form-data; boundary=b', 'content-length': '1000' };

@@ -17,13 +17,13 @@ beforeEach(() => {
   nowMs = 0;
 });
 
-interface Stand extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   f: Forwarder;
   upstream: RawUpstream;
   ask(from?: string, path?: string): Promise<number>;
 }
 
-async function stand(options: Partial<Parameters<typeof startForwarder>[0]> = {}): Promise<Stand> {
+async function fixture(options: Partial<Parameters<typeof startForwarder>[0]> = {}): Promise<Fixture> {
   const upstream = await startRawUpstream((socket, head) => act(socket, head));
   const endpoints = [
     { methods: ['GET'], path: '/x', services: ['a'] },
@@ -55,7 +55,7 @@ describe('an upstream response', () => {
     ['with a 103 before it', `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${fields(1)}`, 103],
   ])('D6-27: %s is passed on', async (_name, bytes, status) => {
     act = (socket) => socket.write(bytes);
-    await using s = await stand();
+    await using s = await fixture();
     expect(await s.ask()).toBe(status);
     expect(s.f.upstream('a').circuit).toEqual(CLOSED);
   });
@@ -74,7 +74,7 @@ describe('an upstream response', () => {
   ])('D6-27: %s fails only its own request', async (_name, bytes) => {
     let isBad = true;
     act = (socket) => (isBad ? socket.write(bytes) : ok(socket));
-    await using s = await stand();
+    await using s = await fixture();
     const { counts } = s.f.upstream('a');
     for (const from of [ONE, OTHER, ONE, OTHER, ONE]) expect(await s.ask(from)).toBe(502);
     expect([s.f.upstream('a').circuit, counts.invalid, counts.failed]).toEqual([CLOSED, 5, 0]);
@@ -84,7 +84,7 @@ describe('an upstream response', () => {
 
   it('D6-27: that breaks off in its head, or is too slow byte by byte, does not count for the circuit', async () => {
     act = (socket) => socket.end('HTTP/1.1 200 OK\r\nX-Part');
-    await using s = await stand();
+    await using s = await fixture();
     for (const from of [ONE, OTHER, ONE, OTHER]) expect(await s.ask(from)).toBe(502);
     act = (socket) => socket.write('HTTP/1.1 2');
     for (const from of [ONE, OTHER, ONE, OTHER]) expect(await s.ask(from, '/hasty')).toBe(504);
@@ -94,7 +94,7 @@ describe('an upstream response', () => {
   it('D6-27: to a WebSocket handshake that is too long fails only that handshake', async () => {
     act = (socket) =>
       socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nX: ${'x'.repeat(64 * KIBIBYTE)}\r\n\r\n`);
-    await using s = await stand();
+    await using s = await fixture();
     for (let round = 0; round < 4; round++) {
       const { socket, text } = begun(s.f.url, request('GET', '/x', UPGRADE));
       await once(socket, 'close');
@@ -112,7 +112,7 @@ describe('broken connections and timeouts', () => {
     'D6-27: %s of one client do not open the circuit; of two clients they do',
     async (_what, path, fail, status) => {
       act = fail;
-      await using s = await stand();
+      await using s = await fixture();
       for (let count = 0; count < 6; count++) expect(await s.ask(ONE, path)).toBe(status);
       expect(s.f.upstream('a').circuit.kind).toBe('closed');
       expect(await s.ask(OTHER, path)).toBe(status);
@@ -122,7 +122,7 @@ describe('broken connections and timeouts', () => {
   );
 
   it('D6-27: a response in between restarts the count', async () => {
-    await using s = await stand();
+    await using s = await fixture();
     for (const from of [ONE, OTHER, ONE, OTHER]) {
       act = (socket) => socket.destroy();
       expect([await s.ask(from), await s.ask(OTHER)]).toEqual([502, 502]);
@@ -134,7 +134,7 @@ describe('broken connections and timeouts', () => {
 
   it('D6-27: clients are identified by their tokens, whatever address they use', async () => {
     act = (socket) => socket.destroy();
-    await using s = await stand({ guard: async () => undefined, clientOf: (token) => token });
+    await using s = await fixture({ guard: async () => undefined, clientOf: (token) => token });
     const ask = async (token: string, from: string) => {
       const bytes = request('GET', '/x', { Authorization: `Bearer ${token}` });
       return (await sendRaw(s.f.url, bytes, { from })).status;
@@ -150,15 +150,15 @@ it('D6-27: failures to connect open the circuit, whichever client they hit', asy
   const free = createServer();
   const nobody = await listening(free);
   await new Promise((resolve) => free.close(resolve));
-  await using s = await stand({ services: { a: { at: nobody, breaker: BREAKER } } });
+  await using s = await fixture({ services: { a: { at: nobody, breaker: BREAKER } } });
   expect([await s.ask(), await s.ask(), await s.ask(), await s.ask()]).toEqual([502, 502, 502, 503]);
 });
 
 describe('probes of an open circuit', () => {
   /** Opens the circuit, and lets its time pass. */
-  async function opened(): Promise<Stand> {
+  async function opened(): Promise<Fixture> {
     act = (socket) => socket.destroy();
-    const s = await stand();
+    const s = await fixture();
     for (const from of [ONE, OTHER, ONE]) await s.ask(from);
     expect(s.f.upstream('a').circuit.kind).toBe('open');
     nowMs = BREAKER.open_ms;

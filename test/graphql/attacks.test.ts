@@ -3,19 +3,19 @@ import { type Log, silentLog } from '../../src/lib/log.ts';
 import type { Attack } from '../support/graphql/attacks/attack.ts';
 import { launch, type Outcome, type Target } from '../support/graphql/attacks/launch.ts';
 import { ATTACKS } from '../support/graphql/attacks.ts';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { type Fixture, startFixture } from '../support/graphql/fixture.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const faults: object[] = [];
 let portcullis: Portcullis;
-let production: Stand;
+let production: Fixture;
 let open: Target;
 let closed: Target;
 
 beforeAll(async () => {
   const log: Log = { ...silentLog, error: (fields) => void faults.push(fields) };
   portcullis = await startPortcullis({ overrides: { log } });
-  production = await startStand({ production: true, introspection: false });
+  production = await startFixture({ production: true, introspection: false });
   open = { url: portcullis.url, token: await portcullis.clientToken() };
   closed = { url: new URL(production.url).origin, token: production.token };
 });

@@ -1,13 +1,13 @@
 import { parse, print } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
-import { SECRET, startAuditStand } from '../support/graphql/audit-stand.ts';
+import { SECRET, startAuditFixture } from '../support/graphql/audit-fixture.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 
 const SET = 'mutation { setSupervisorPassword(id: "7", password: "***") }';
 const IN = 'mutation ($in: SupervisorInput!) { createSupervisor(input: $in) }';
 
-const stand = beforeTests(startAuditStand);
+const fixture = beforeTests(startAuditFixture);
 
 interface Operation {
   query: string;
@@ -16,9 +16,9 @@ interface Operation {
 
 /** What the record of an operation shows: its request, null if that is invalid, and its answer. */
 async function shown(operation: Operation): Promise<{ request: string | null; response: string }> {
-  stand.records.length = 0;
-  await stand.post(operation);
-  const [record] = stand.records;
+  fixture.records.length = 0;
+  await fixture.post(operation);
+  const [record] = fixture.records;
   return { request: record?.request_body ?? null, response: record?.response_body ?? '' };
 }
 

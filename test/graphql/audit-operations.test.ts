@@ -1,6 +1,6 @@
 import { parse, print } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SECRET, startAuditStand } from '../support/graphql/audit-stand.ts';
+import { SECRET, startAuditFixture } from '../support/graphql/audit-fixture.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 
@@ -10,24 +10,24 @@ const CREATE = 'mutation { createClient(name: "kept") { x: clientSecret client {
 const LITERAL = `query { check(token: "${SECRET}", codes: ["kept"]) }`;
 const LITERAL_MASKED = print(parse('query { check(token: "***", codes: ["kept"]) }'));
 
-const stand = beforeTests(startAuditStand);
+const fixture = beforeTests(startAuditFixture);
 beforeEach(() => {
-  stand.records.length = 0;
-  stand.lines.length = 0;
+  fixture.records.length = 0;
+  fixture.lines.length = 0;
 });
 
 /** The one record, which shows nothing of the secret, as no line of the log does. */
 function onlyRecord() {
-  const [record, ...more] = stand.records;
+  const [record, ...more] = fixture.records;
   expect(more).toEqual([]);
   if (!record) throw new Error('there is one');
-  expect(JSON.stringify(stand.records) + stand.lines.join()).not.toMatch(/ZQ-|hunter/);
+  expect(JSON.stringify(fixture.records) + fixture.lines.join()).not.toMatch(/ZQ-|hunter/);
   return record;
 }
 
 describe('an operation over HTTP', () => {
   it('D2-21: by POST is recorded without its secrets', async () => {
-    await stand.post({ query: SET, variables: { p: SECRET } });
+    await fixture.post({ query: SET, variables: { p: SECRET } });
     const record = onlyRecord();
     expect(JSON.parse(record.request_body ?? '')).toEqual(SET_MASKED);
     expect(record.response_body).toBe('{"data":{"setSupervisorPassword":true}}');
@@ -35,7 +35,7 @@ describe('an operation over HTTP', () => {
   });
 
   it('D2-21: a secret in its response is not in its record', async () => {
-    const answer = await stand.post({ query: CREATE });
+    const answer = await fixture.post({ query: CREATE });
     expect(answer).toContain(SECRET);
     const record = onlyRecord();
     expect(record.response_body).toBe('{"data":{"createClient":{"x":"***","client":{"id":"1"}}}}');
@@ -43,8 +43,8 @@ describe('an operation over HTTP', () => {
   });
 
   it('D2-21: the same document is masked again when it is repeated', async () => {
-    for (let time = 0; time < 3; time += 1) await stand.post({ query: LITERAL });
-    expect(stand.records.map((record) => JSON.parse(record.request_body ?? '').query)).toEqual(
+    for (let time = 0; time < 3; time += 1) await fixture.post({ query: LITERAL });
+    expect(fixture.records.map((record) => JSON.parse(record.request_body ?? '').query)).toEqual(
       Array(3).fill(LITERAL_MASKED),
     );
   });
@@ -52,17 +52,17 @@ describe('an operation over HTTP', () => {
   it('D2-21: by GET is recorded without its secrets in the query string', async () => {
     const given = { query: `query Q($t: String) { check(token: $t) }`, operationName: 'Q' };
     const variables = encodeURIComponent(JSON.stringify({ t: SECRET, u: 'not declared' }));
-    await stand.get(`${new URLSearchParams(given)}&variables=${variables}`);
+    await fixture.get(`${new URLSearchParams(given)}&variables=${variables}`);
     const shown = Object.fromEntries(new URLSearchParams(onlyRecord().query ?? ''));
     expect(shown).toEqual({ ...given, variables: '{"t":"***"}' });
-    stand.records.length = 0;
-    await stand.get(new URLSearchParams({ query: LITERAL }).toString());
+    fixture.records.length = 0;
+    await fixture.get(new URLSearchParams({ query: LITERAL }).toString());
     expect(new URLSearchParams(onlyRecord().query ?? '').get('query')).toBe(LITERAL_MASKED);
   });
 
   it('D2-21: by GET is recorded without other query parameters', async () => {
     const query = new URLSearchParams({ query: `{ nothing(x: "${SECRET}") }`, 'variables[p]': SECRET });
-    await stand.get(`query=${encodeURIComponent(LITERAL)}&${query}&mutation{x(y:"${SECRET}")}`);
+    await fixture.get(`query=${encodeURIComponent(LITERAL)}&${query}&mutation{x(y:"${SECRET}")}`);
     expect(new URLSearchParams(onlyRecord().query ?? '').get('query')).not.toBeNull();
   });
 
@@ -77,14 +77,14 @@ describe('an operation over HTTP', () => {
     ['an empty batch', '[]'],
     ['a nested body', `{"query":"{ nothing }","variables":${'['.repeat(100_000)}"${SECRET}"${']'.repeat(100_000)}}`],
   ])('D2-21 D2-20: %s leaves one record with its length, and no secret in record or log', async (_fault, body) => {
-    await stand.post(body);
+    await fixture.post(body);
     const { request_body, request_bytes, response_body } = onlyRecord();
     expect([request_body, request_bytes]).toEqual([null, Buffer.byteLength(body)]);
     expect(response_body).toContain('"message"');
   });
 
   it('D2-21 D2-28: with a repeated member is recorded without its body', async () => {
-    await stand.post(`{"query":"mutation { x(pasword: \\"${SECRET}\\") }","query":"{ clients { id } }"}`);
+    await fixture.post(`{"query":"mutation { x(pasword: \\"${SECRET}\\") }","query":"{ clients { id } }"}`);
     expect(onlyRecord().request_body).toBeNull();
   });
 
@@ -96,7 +96,7 @@ describe('an operation over HTTP', () => {
       body: body.stream(),
       duplex: 'half',
     };
-    await fetch(stand.url, init).catch(() => undefined);
+    await fetch(fixture.url, init).catch(() => undefined);
     const { status_code, request_body } = onlyRecord();
     expect([status_code, request_body]).toEqual([413, null]);
   });
@@ -105,16 +105,16 @@ describe('an operation over HTTP', () => {
     const query = 'query ($t: String, $s: [String!]) { check(token: $t, codes: $s) }';
     const codes = Array(700).fill('x'.repeat(93));
     for (let pad = 0; pad < 8; pad += 1) {
-      await stand.post({ variables: { s: [...codes, 'x'.repeat(pad)], t: SECRET.repeat(20) }, query });
+      await fixture.post({ variables: { s: [...codes, 'x'.repeat(pad)], t: SECRET.repeat(20) }, query });
     }
-    const shown = stand.records.map((record) => record.request_body ?? '');
+    const shown = fixture.records.map((record) => record.request_body ?? '');
     expect(shown.map((body) => body.length)).toEqual(Array(8).fill(65_536));
     expect(shown.join()).not.toMatch(/ZQ-|hunter/);
   });
 
   it('D2-21: as a stream of events is recorded without its secrets', async () => {
     const query = `subscription { created(token: "${SECRET}") { y: clientSecret client { name } } }`;
-    const answer = await stand.post({ query }, { accept: 'text/event-stream' });
+    const answer = await fixture.post({ query }, { accept: 'text/event-stream' });
     expect(answer).toContain(SECRET);
     const record = onlyRecord();
     const next = 'event: next\ndata: {"data":{"created":{"y":"***","client":{"name":"Ada"}}}}\n\n';
@@ -124,7 +124,7 @@ describe('an operation over HTTP', () => {
 
   it('D2-21: that gets an error about a secret is recorded with the code of the error', async () => {
     const query = 'mutation ($in: SupervisorInput!) { createSupervisor(input: $in) }';
-    const answer = await stand.post({ query, variables: { in: { name: 'Ada', password: SECRET, x: 1 } } });
+    const answer = await fixture.post({ query, variables: { in: { name: 'Ada', password: SECRET, x: 1 } } });
     expect(answer).not.toContain(SECRET);
     expect(answer).toContain('unknown field');
     const [error] = JSON.parse(answer).errors;
@@ -132,7 +132,7 @@ describe('an operation over HTTP', () => {
   });
 
   it('D2-21: whose execution fails is recorded except for its secrets', async () => {
-    await stand.post({
+    await fixture.post({
       query: 'query ($t: String) { missing { id } check(token: $t, codes: ["kept"]) }',
       variables: { t: SECRET },
     });
@@ -151,8 +151,8 @@ describe('a batch', () => {
       { qurey: SECRET },
       SECRET,
     ];
-    const answer = await stand.post(batch);
-    const { records } = stand;
+    const answer = await fixture.post(batch);
+    const { records } = fixture;
     expect(records.map(({ request_body }) => JSON.parse(request_body ?? 'null'))).toEqual([
       SET_MASKED,
       { query: CREATE },
@@ -169,19 +169,19 @@ describe('a batch', () => {
     expect(records.map(({ request_bytes }) => request_bytes)).toEqual(known.map((one) => JSON.stringify(one).length));
     expect(new Set(records.map(({ id }) => id)).size).toBe(batch.length);
     expect(new Set(records.map(({ status_code }) => status_code))).toEqual(new Set([200]));
-    expect(stand.lines).toHaveLength(batch.length);
-    expect(JSON.stringify(records) + stand.lines.join()).not.toContain(SECRET);
+    expect(fixture.lines).toHaveLength(batch.length);
+    expect(JSON.stringify(records) + fixture.lines.join()).not.toContain(SECRET);
   });
 
   it('D2-20: of one operation leaves one record', async () => {
-    await stand.post([{ query: CREATE }]);
+    await fixture.post([{ query: CREATE }]);
     expect(onlyRecord().response_body).toBe('{"data":{"createClient":{"x":"***","client":{"id":"1"}}}}');
   });
 });
 
 describe('an operation on a WebSocket', () => {
   async function run(payload: { query: string; variables?: Record<string, unknown> }): Promise<string> {
-    const client = socketClient(stand, 'x');
+    const client = socketClient(fixture, 'x');
     const got: unknown[] = [];
     try {
       for await (const result of client.iterate(payload)) got.push(result);

@@ -6,40 +6,41 @@ import { areVariablesGood, fragmentsOf } from '../../src/api/graphql/execution/d
 import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { UserPages } from '../../src/features/users/users.service.ts';
 import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
+import { type Fixture, NODE, OTHER_NODE, startFixture } from '../support/graphql/fixture.ts';
 import { MAGIC } from '../support/graphql/planted-document.ts';
 import { type RandomDocument, randomDocument } from '../support/graphql/random-document.ts';
-import { NODE, OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
 import { embeddedDatabase } from '../support/harness/databases.ts';
 
 const UNKNOWN = 'ffffffff-0000-4000-8000-000000000009';
 const RUNS_UNTIL_COMPILED = 3;
 const DOCUMENTS = inject('isThorough') ? 60 : 8;
 
-let stand: Stand;
+let fixture: Fixture;
 let ids: string[];
 
 beforeAll(async () => {
   // Of two errors that end the same answer, the one that comes first is told. An embedded database answers in the order in
   // which it was asked, so it is the same one each time.
-  stand = await startStand({}, await embeddedDatabase());
-  const accounts = await stand.addAccounts(4);
-  const [deleted = ''] = await stand.addAccounts(1, { deleted: true });
-  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
+  fixture = await startFixture({}, await embeddedDatabase());
+  const accounts = await fixture.addAccounts(4);
+  const [deleted = ''] = await fixture.addAccounts(1, { deleted: true });
+  const [foreign = ''] = await fixture.addAccounts(1, { nodeId: OTHER_NODE });
   const wallets: string[] = [];
-  for (const account of accounts.slice(0, 3)) wallets.push(...(await stand.addWallets(account, 3)));
-  for (const id of ['t1', 't2', 't3']) await stand.register(id);
-  await stand.notify('t1', 1);
-  await stand.notify('t1', 3);
+  for (const account of accounts.slice(0, 3)) wallets.push(...(await fixture.addWallets(account, 3)));
+  for (const id of ['t1', 't2', 't3']) await fixture.register(id);
+  await fixture.notify('t1', 1);
+  await fixture.notify('t1', 3);
   ids = [...accounts.slice(0, 2), ...wallets.slice(0, 2), 't1', deleted, foreign, UNKNOWN];
 });
 
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 /** The answers to the same operation, of graphql's own executor and of compiled code. */
-async function answersTo({ query, variables }: RandomDocument, token = stand.token): Promise<[string, string]> {
+async function answersTo({ query, variables }: RandomDocument, token = fixture.token): Promise<[string, string]> {
   const texts: string[] = [];
   // The correlation id is the same for all.
-  for (let run = 0; run < RUNS_UNTIL_COMPILED; run++) texts.push((await stand.query(query, { variables, token })).text);
+  for (let run = 0; run < RUNS_UNTIL_COMPILED; run++)
+    texts.push((await fixture.query(query, { variables, token })).text);
   return [texts[0] ?? '', texts.at(-1) ?? ''];
 }
 
@@ -55,7 +56,7 @@ describe('a frequent query', () => {
   });
 
   it('DG-04: gets the same errors from compiled code if permissions are missing', async () => {
-    const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name.startsWith('accounts')) });
+    const token = fixture.newToken({ permissions: PERMISSIONS.filter((name) => name.startsWith('accounts')) });
     await fc.assert(
       fc.asyncProperty(randomDocument(ids), async (document) => {
         const [own, compiled] = await answersTo(document, token);
@@ -87,7 +88,7 @@ describe('a frequent query', () => {
     const failing = vi.spyOn(UserPages.prototype, 'page').mockImplementation(() => {
       throw new Error('select secret from vault');
     });
-    const { json } = await stand.query(query);
+    const { json } = await fixture.query(query);
     expect(failing).toHaveBeenCalledTimes(1);
     failing.mockRestore();
     expect(json).toEqual({

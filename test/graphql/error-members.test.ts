@@ -5,7 +5,7 @@ import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { migrateUserInput } from '../../src/features/user-migrations/migration.input.ts';
 import { walletRuleInput } from '../../src/features/wallet-rules/wallet-rule.input.ts';
 import { issuesOf } from '../../src/platform/errors.ts';
-import { useStand } from '../support/graphql/stand.ts';
+import { useFixture } from '../support/graphql/fixture.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
 
 const UUID = 'ffffffff-0000-4000-8000-00000000000f';
@@ -124,16 +124,16 @@ const met = Object.entries(CASES).flatMap(([mutation, cases]) =>
 const ids: Record<string, string> = { FAR: '99999999-0000-4000-8000-000000000001' };
 const ERROR = '__typename ... on Error { message } ... on ValidationError { issues { path message } }';
 
-const stand = useStand();
+const fixture = useFixture();
 
 beforeAll(async () => {
-  const [account = ''] = await stand.addAccounts(1);
-  [ids.WALLET = ''] = await stand.addWallets(account, 1);
-  const door = stand.database.db.unscoped('a test sets its rows');
+  const [account = ''] = await fixture.addAccounts(1);
+  [ids.WALLET = ''] = await fixture.addWallets(account, 1);
+  const door = fixture.database.db.unscoped('a test sets its rows');
   await door.raw((sql) => sql`insert into chains (id, name) values (${UUID}, 'polygon')`);
   await door.raw((sql) => sql`insert into networks (id, chain_id, name) values (${ids.FAR}, ${UUID}, 'far')`);
-  await stand.register('taken');
-  const { json } = await stand.query(
+  await fixture.register('taken');
+  const { json } = await fixture.query(
     `mutation {
       RULE: createWalletRule(walletId: "${ids.WALLET}", input: ${RULE}) { ... on WalletRule { id } }
       USER: migrateUser(input: {walletAddress: "w", email: "mine@example.com"}) { ... on User { id } }
@@ -151,12 +151,12 @@ beforeAll(async () => {
 
 async function call(mutation: string, given: string) {
   const field = `result: ${mutation}${given.replaceAll(/"([A-Z]{3,})"/g, (all, name: string) => (ids[name] ? `"${ids[name]}"` : all))} { ${ERROR} }`;
-  if (!given.includes('$file')) return (await stand.query(`mutation { ${field} }`)).json;
+  if (!given.includes('$file')) return (await fixture.query(`mutation { ${field} }`)).json;
   const query = `mutation ($file: File!) { ${field} }`;
   const operations = { ...operationsPart, value: JSON.stringify({ query, variables: { file: null } }) };
   const file = { ...filePart, value: 'no_such_column\n1\n' };
   const body = new Uint8Array(formOf([operations, mapPart, file]));
-  return (await stand.fetch({ method: 'POST', headers: formHeaders(stand.token), body })).json;
+  return (await fixture.fetch({ method: 'POST', headers: formHeaders(fixture.token), body })).json;
 }
 
 describe('the error members of mutations', () => {
@@ -180,7 +180,7 @@ describe('the error members of mutations', () => {
     const issues: { path: string[]; message: string }[] = data.result.issues ?? [];
     expect(issues.map(({ path }) => path.join('.')).sort()).toEqual(paths.sort());
     expect(issues.every(({ message }) => message !== '')).toBe(true);
-    expect(stand.faults).toEqual([]);
+    expect(fixture.faults).toEqual([]);
   });
 
   it('DG-03: report the same issues of a rule and of a user as REST does', async () => {

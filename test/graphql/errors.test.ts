@@ -3,13 +3,13 @@ import { databaseEventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 import { UserPages } from '../../src/features/users/users.service.ts';
-import { NODE, useStand } from '../support/graphql/stand.ts';
+import { NODE, useFixture } from '../support/graphql/fixture.ts';
 
-const stand = useStand();
+const fixture = useFixture();
 
 afterEach(() => {
   vi.restoreAllMocks();
-  stand.faults.length = 0;
+  fixture.faults.length = 0;
 });
 
 const wakeUps = new MemoryWakeUps();
@@ -23,7 +23,7 @@ describe('unexpected internal errors', () => {
         throw new Error(SECRET);
       });
       const headers = { accept, 'x-correlation-id': 'find-me' };
-      const { status, json, text } = await stand.query('{ users { totalCount } }', { headers });
+      const { status, json, text } = await fixture.query('{ users { totalCount } }', { headers });
       expect(status).toBe(200);
       expect(json.errors).toEqual([
         {
@@ -34,12 +34,14 @@ describe('unexpected internal errors', () => {
         },
       ]);
       expect(text).not.toContain(SECRET);
-      expect(stand.faults).toEqual([{ correlation_id: 'find-me', err: expect.objectContaining({ message: SECRET }) }]);
+      expect(fixture.faults).toEqual([
+        { correlation_id: 'find-me', err: expect.objectContaining({ message: SECRET }) },
+      ]);
     },
   );
 
   it('DG-05: in many fields at once are each masked, and logged once', async () => {
-    const { db } = stand.database;
+    const { db } = fixture.database;
     await db.unscoped('a test sets its rows').raw(
       (sql) => sql`insert into supervisors (id, node_id, username, password_hash, role)
         select gen_random_uuid(), ${NODE}, 'user-' || n, '', 'viewer' from generate_series(1, 3) n`,
@@ -47,41 +49,41 @@ describe('unexpected internal errors', () => {
     vi.spyOn(db, 'forNode').mockImplementation(() => {
       throw new Error(SECRET);
     });
-    const { json } = await stand.query('{ supervisors { edges { node { lockedUntil } } } }');
+    const { json } = await fixture.query('{ supervisors { edges { node { lockedUntil } } } }');
     expect(json.data.supervisors.edges).toHaveLength(3);
     expect(json.errors).toHaveLength(3);
     for (const { extensions } of json.errors) expect(extensions.code).toBe('INTERNAL_SERVER_ERROR');
-    expect(stand.faults).toHaveLength(1);
+    expect(fixture.faults).toHaveLength(1);
   });
 
   it('DG-05: in a batch are each masked, and other operations are answered', async () => {
-    vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error(SECRET));
+    vi.spyOn(fixture.transactions, 'register').mockRejectedValue(new Error(SECRET));
     const mutation =
       'mutation { registerTransaction(input: {id: "x", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
-    const { status, json, text } = await stand.post([{ query: mutation }, { query: '{ me { subject } }' }]);
+    const { status, json, text } = await fixture.post([{ query: mutation }, { query: '{ me { subject } }' }]);
     expect(status).toBe(200);
     expect(json[0].errors[0].extensions.code).toBe('INTERNAL_SERVER_ERROR');
     expect(json[1]).toEqual({ data: { me: { subject: 'somebody' } } });
     expect(text).not.toContain(SECRET);
-    expect(stand.faults).toHaveLength(1);
+    expect(fixture.faults).toHaveLength(1);
   });
 
   it('DG-05: in a running subscription end it, masked', async () => {
-    vi.spyOn(stand.streams, 'subscribe').mockImplementation((options) => {
-      const stream = new EventStreams({ log: databaseEventLog(stand.database.db), wakeUps, onError() {} }).subscribe(
+    vi.spyOn(fixture.streams, 'subscribe').mockImplementation((options) => {
+      const stream = new EventStreams({ log: databaseEventLog(fixture.database.db), wakeUps, onError() {} }).subscribe(
         options,
       );
       stream.end(new Error(SECRET));
       return stream;
     });
-    const { status, text } = await stand.query('subscription { transactionUpdates { cursor } }', {
+    const { status, text } = await fixture.query('subscription { transactionUpdates { cursor } }', {
       headers: { accept: 'text/event-stream' },
     });
     expect(status).toBe(200);
     expect(text).toContain('"code":"INTERNAL_SERVER_ERROR"');
     expect(text).not.toContain(SECRET);
     expect(text).toMatch(/event: complete\ndata:\n\n$/);
-    expect(stand.faults).toHaveLength(1);
+    expect(fixture.faults).toHaveLength(1);
   });
 });
 
@@ -100,7 +102,7 @@ describe('invalid requests', () => {
       ['*/*', 400],
       ['text/event-stream', 400],
     ] as const) {
-      const { status, json, headers } = await stand.query(document, { headers: { accept }, variables: { id: {} } });
+      const { status, json, headers } = await fixture.query(document, { headers: { accept }, variables: { id: {} } });
       expect([accept, status]).toEqual([accept, expected]);
       expect(json.errors.length).toBeGreaterThan(0);
       expect(json).not.toHaveProperty('data');
@@ -110,12 +112,12 @@ describe('invalid requests', () => {
         isNewType ? 'application/graphql-response+json' : 'application/json',
       );
     }
-    expect(stand.faults).toEqual([]);
+    expect(fixture.faults).toEqual([]);
   });
 
   it('DG-06: an ambiguous operation gets 400', async () => {
     for (const accept of ['application/json', 'application/graphql-response+json', '*/*']) {
-      const { status, json } = await stand.query('query A { me { nodeId } } query B { me { nodeId } }', {
+      const { status, json } = await fixture.query('query A { me { nodeId } } query B { me { nodeId } }', {
         headers: { accept },
       });
       expect([status, json.errors[0].extensions]).toEqual([400, { code: 'OPERATION_RESOLUTION_FAILURE' }]);
@@ -123,7 +125,7 @@ describe('invalid requests', () => {
   });
 
   it('DG-06: a body without a declared length gets 413 at the byte that passes the limit', async () => {
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${fixture.token}` };
     let sent = 0;
     const body = new ReadableStream({
       pull(controller) {
@@ -132,7 +134,7 @@ describe('invalid requests', () => {
       },
     });
     const streaming = { method: 'POST', headers, body, duplex: 'half' };
-    const { status, json } = await stand.fetch(streaming);
+    const { status, json } = await fixture.fetch(streaming);
     expect(status).toBe(413);
     expect(json.message).toBe('payload_too_large');
     expect(sent).toBeLessThan(1_000);
@@ -151,7 +153,7 @@ describe('a literal that its scalar rejects', () => {
     ['Decimal', rule('true'), 'true'],
     ['File', 'mutation { startUserMigration(file: "users.csv") { __typename } }', '"users.csv"'],
   ])('gets an error with its location: %s, %s', async (scalar, query, literal) => {
-    const { json } = await stand.query(query);
+    const { json } = await fixture.query(query);
     expect(json.errors).toEqual([
       {
         message: expect.stringContaining(`${scalar} must be`),

@@ -13,7 +13,7 @@ import {
   rowsOf,
   SHORT,
 } from '../support/graphql/every-list.ts';
-import { OTHER_NODE, type Stand, startStand } from '../support/graphql/stand.ts';
+import { type Fixture, OTHER_NODE, startFixture } from '../support/graphql/fixture.ts';
 import { embeddedDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 import { selectionOf } from '../support/tenancy/schema-slots.ts';
@@ -38,7 +38,7 @@ const BATCH = 10;
 
 const isEmbedded = inject('isThorough') || inject('addresses').postgres === undefined;
 
-let stand: Stand;
+let fixture: Fixture;
 let short: string;
 /** The cursor of the first row of each list of `OTHER_NODE`; and one of `NODE`, of a row that both nodes have. */
 const firstCursors: Record<string, string> = {};
@@ -46,21 +46,21 @@ let ofOtherNode: string;
 
 beforeAll(async () => {
   const database = await (isEmbedded ? embeddedDatabase() : scratchDatabase());
-  stand = await startStand({ maxCost: Number.MAX_SAFE_INTEGER }, database);
-  await fillEveryList(stand);
-  short = stand.newToken({ nodeId: OTHER_NODE });
+  fixture = await startFixture({ maxCost: Number.MAX_SAFE_INTEGER }, database);
+  await fillEveryList(fixture);
+  short = fixture.newToken({ nodeId: OTHER_NODE });
   const firsts = await answersTo(everyList.map(([, list]) => ({ query: askingFor(list), variables: { first: 1 } })));
   for (const [index, [name]] of everyList.entries()) {
     const { data } = firsts[index];
     firstCursors[name] = (data.list ?? data.of.list).edges[0].cursor;
   }
-  const { json } = await stand.query('{ networks(first: 1) { pageInfo { endCursor } } }');
+  const { json } = await fixture.query('{ networks(first: 1) { pageInfo { endCursor } } }');
   ofOtherNode = json.data.networks.pageInfo.endCursor;
 });
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 async function page(list: List, place: Place, token = short): Promise<Connection> {
-  const { json, text } = await stand.query(askingFor(list), { variables: { ...place }, token });
+  const { json, text } = await fixture.query(askingFor(list), { variables: { ...place }, token });
   if (json?.errors) throw new Error(text);
   return json.data.list ?? json.data.of.list;
 }
@@ -70,7 +70,7 @@ async function answersTo(operations: { query: string; variables: Place }[]) {
   const answers = [];
   for (let from = 0; from < operations.length; from += BATCH) {
     const batch = operations.slice(from, from + BATCH);
-    answers.push(...(await stand.post(batch, { authorization: `Bearer ${short}` })).json);
+    answers.push(...(await fixture.post(batch, { authorization: `Bearer ${short}` })).json);
   }
   return answers;
 }
@@ -104,7 +104,7 @@ const EVERY = 3;
 
 describe.each(everyList)('%s', (name, list, turn) => {
   it('DG-02 DG-12 DG-13: returns each row once and in order by pages of any size, in both directions', async () => {
-    const rows = await rowsOf(stand, list);
+    const rows = await rowsOf(fixture, list);
     expect(rows).toHaveLength(GLOBAL_LISTS.includes(name) ? LONG : SHORT);
     for (const size of inTurn(GLOBAL_LISTS.includes(name) ? [7, 13] : [1, 3, 7], EVERY, turn)) {
       const forward: string[] = [];
@@ -128,7 +128,7 @@ describe.each(everyList)('%s', (name, list, turn) => {
   });
 
   it('DG-02: is bounded by after and before, and empty for a size of 0', async () => {
-    const rows = await rowsOf(stand, list);
+    const rows = await rowsOf(fixture, list);
     const { edges } = await page(list, { first: SHORT });
     const [after, before] = [edges[1]?.cursor ?? null, edges[6]?.cursor ?? null];
     expect(keysOf(await page(list, { after, before }))).toEqual(rows.slice(2, 6));
@@ -167,7 +167,7 @@ describe.each(everyList)('%s', (name, list, turn) => {
       expect.stringContaining('first'),
       expect.stringContaining('last'),
     ]);
-    expect(stand.faults).toEqual([]);
+    expect(fixture.faults).toEqual([]);
   });
 
   it('DG-02: counts its rows only when totalCount is requested', async () => {
@@ -181,14 +181,14 @@ describe.each(everyList)('%s', (name, list, turn) => {
 async function statementsOf(document: string, places: Place[], token = short): Promise<number[]> {
   // On PostgreSQL, prepared statements pass by the query builder.
   const run = isEmbedded ? vi.spyOn(Kysely.prototype, 'executeQuery') : vi.spyOn(pg.Query.prototype, 'submit');
-  const unscoped = vi.spyOn(stand.database.db, 'unscoped');
+  const unscoped = vi.spyOn(fixture.database.db, 'unscoped');
   const counts: number[] = [];
   for (const variables of places) {
     let least = Number.POSITIVE_INFINITY;
     // On a busy machine, statements of the background fall into a measurement.
     for (let attempt = 0; attempt < 3; attempt += 1) {
       run.mockClear();
-      const { json, text } = await stand.query(document, { variables: { ...variables }, token });
+      const { json, text } = await fixture.query(document, { variables: { ...variables }, token });
       if (json?.errors) throw new Error(text);
       least = Math.min(least, run.mock.calls.length);
     }
@@ -204,7 +204,7 @@ describe('the number of SQL statements', () => {
   const roots = everyList.filter(([name]) => name.startsWith('Query.')).map(([name]) => name);
   /** What a root list needs to be asked for: the first wallet, the first rule of it, or nothing. */
   const argumentOf = async (names: readonly string[]) => {
-    const { json } = await stand.query(
+    const { json } = await fixture.query(
       '{ wallets(first: 1) { edges { node { id rules { edges { node { id } } } } } } }',
     );
     const wallet = json.data.wallets.edges[0].node;
@@ -227,7 +227,7 @@ describe('the number of SQL statements', () => {
       const required = await argumentOf(field.args.map((arg) => arg.name));
       const selection = selectionOf(field, 3, 2).replace('(first: 2)', `(${required}first: $first)`);
       const sizes = [1, 10, LONG].map((first) => ({ first }));
-      const counts = await statementsOf(`query ($first: Int) { ${selection} }`, sizes, stand.token);
+      const counts = await statementsOf(`query ($first: Int) { ${selection} }`, sizes, fixture.token);
       // Loads of several depths that happen to begin in the same turn of the event loop share a statement.
       expect(Math.max(...counts)).toBeLessThanOrEqual(STATEMENTS[name] ?? 0);
     },
@@ -238,7 +238,7 @@ describe('the number of SQL statements', () => {
     async (name) => {
       const list = LISTS[name];
       if (!list) throw new Error(`no ${name}`);
-      const { edges, totalCount } = await page(list, {}, stand.token);
+      const { edges, totalCount } = await page(list, {}, fixture.token);
       expect(edges).toHaveLength(20);
       expect(totalCount).toBe(name === 'Query.wallets' ? 2 * LONG : LONG);
     },

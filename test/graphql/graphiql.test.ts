@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { startStand, useStand } from '../support/graphql/stand.ts';
+import { startFixture, useFixture } from '../support/graphql/fixture.ts';
 
-const stand = useStand();
+const fixture = useFixture();
 
 describe('GraphiQL', () => {
   it('DG-04: is the only page without a token, and loads nothing from other origins', async () => {
-    const page = await stand.fetch({ headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    const page = await fixture.fetch({ headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
     expect(page.status).toBe(200);
     expect(page.headers.get('content-type')).toContain('text/html');
     expect(page.text).toContain('<title>Portcullis</title>');
@@ -14,12 +14,12 @@ describe('GraphiQL', () => {
   });
 
   it('DG-04: a POST that accepts HTML is an operation, which requires a token', async () => {
-    const answer = await stand.query('{ me { nodeId } }', { token: undefined, headers: { accept: 'text/html' } });
+    const answer = await fixture.query('{ me { nodeId } }', { token: undefined, headers: { accept: 'text/html' } });
     expect(answer.status).toBe(401);
   });
 
   it('DG-06: if it is off, its URL is an operation, which requires a token', async () => {
-    await using closed = await startStand({ graphiql: false });
+    await using closed = await startFixture({ graphiql: false });
     expect((await closed.fetch({ headers: { accept: 'text/html' } })).status).toBe(401);
   });
 });

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { type Fixture, startFixtureOn, until } from '../support/graphql/fixture.ts';
 import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
-import { type Stand, startStandOn, until } from '../support/graphql/stand.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
@@ -15,29 +15,29 @@ const UPDATES = 'subscription { transactionUpdates { cursor transaction { error 
 const MEBIBYTE = 1024 ** 2;
 
 const database = beforeTests(scratchDatabase);
-let stand: Stand;
+let fixture: Fixture;
 const sockets: Socket[] = [];
 
 beforeEach(async () => {
-  stand = await startStandOn(database);
-  await stand.register('t');
+  fixture = await startFixtureOn(database);
+  await fixture.register('t');
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
 });
 afterEach(async () => {
   vi.useRealTimers();
   for (const socket of sockets.splice(0)) socket.destroy();
   closeSockets();
-  await stand[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 });
 
 /** Asks for a stream; `text` has what has come, chunk by chunk as they were sent. */
 async function eventStream() {
-  const { hostname, port, host } = new URL(stand.url);
+  const { hostname, port, host } = new URL(fixture.url);
   const socket: Socket = connect({ host: hostname, port: Number(port) });
   sockets.push(socket);
   const body = JSON.stringify({ query: UPDATES });
   socket.write(
-    `POST /graphql HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${stand.token}\r\n` +
+    `POST /graphql HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${fixture.token}\r\n` +
       `Content-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
   const stream = { socket, text: '', isClosed: false };
@@ -57,7 +57,7 @@ function comments(text: string): number {
 }
 
 async function acknowledged(options: { autoPong?: boolean } = {}) {
-  const { socket, received } = await openSocket(stand, stand.token, options);
+  const { socket, received } = await openSocket(fixture, fixture.token, options);
   const seen = { pings: 0 };
   socket.on('ping', () => {
     seen.pings += 1;
@@ -91,7 +91,7 @@ describe('idle connections', () => {
       vi.advanceTimersByTime(PING_MS);
       await until(() => comments(stream.text) === ping);
     }
-    await stand.notify('t', 1);
+    await fixture.notify('t', 1);
     await until(() => stream.text.includes('"cursor":"1"'));
     expect(stream.isClosed).toBe(false);
     stream.socket.destroy();
@@ -125,25 +125,25 @@ describe('idle connections', () => {
 
 describe('connections whose client does not read', () => {
   it('D6-19: an event stream that reads nothing between two pings is closed', async () => {
-    await using lively = await stand.stream(UPDATES);
+    await using lively = await fixture.stream(UPDATES);
     const stalled = await eventStream();
-    await until(() => stand.streams.load.streams === 2);
+    await until(() => fixture.streams.load.streams === 2);
     stalled.socket.pause();
-    for (let at = 0; stand.streams.load.streams === 2; at += 1) {
-      await stand.register(`large-${at}`);
-      await stand.notify(`large-${at}`, 1, { error: 'x'.repeat(200_000) });
+    for (let at = 0; fixture.streams.load.streams === 2; at += 1) {
+      await fixture.register(`large-${at}`);
+      await fixture.notify(`large-${at}`, 1, { error: 'x'.repeat(200_000) });
       expect(await lively.next()).toMatchObject({ event: 'next' });
     }
     vi.advanceTimersByTime(PING_MS);
     // Whoever reads has what came after its ping.
-    await stand.register('later');
-    await stand.notify('later', 1);
+    await fixture.register('later');
+    await fixture.notify('later', 1);
     expect(await lively.next()).toMatchObject({ event: 'next' });
     vi.advanceTimersByTime(PING_MS);
     stalled.socket.resume();
     await until(() => stalled.isClosed);
     expect(stalled.text).not.toContain('slow_consumer');
-    await stand.notify('t', 1);
+    await fixture.notify('t', 1);
     expect(await lively.next()).toMatchObject({ event: 'next' });
     await lively[Symbol.asyncDispose]();
     await until(() => vi.getTimerCount() === 0);

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { WalletRulePreviews } from '../../src/features/wallet-rules/preview.service.ts';
 import { runCooperatively } from '../../src/lib/yielding.ts';
 import { heldMemory } from '../../src/platform/waiting-request.ts';
+import { type Fixture, startFixture, until } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
-import { type Stand, startStand, until } from '../support/graphql/stand.ts';
 
 const PREVIEW = '{ previewWallet(walletId: "w", facts: { balances: [] }) { rules { name } } }';
 const TWO_SLICES_MS = 10;
 
-let stand: Stand;
+let fixture: Fixture;
 /** The pieces of work that were done for each wallet preview, and why the others were not. */
 let pieces: number[] = [];
 let reasons: unknown[] = [];
@@ -30,35 +30,37 @@ async function previewWallet(): Promise<never> {
 }
 
 beforeAll(async () => {
-  stand = await startStand({ services: { walletRulePreviews: { previewWallet } as unknown as WalletRulePreviews } });
+  fixture = await startFixture({
+    services: { walletRulePreviews: { previewWallet } as unknown as WalletRulePreviews },
+  });
 });
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 beforeEach(() => {
   pieces = [];
   reasons = [];
-  stand.records.length = 0;
+  fixture.records.length = 0;
 });
 
 it('D6-26: `complete` stops only its own operation, which is recorded', async () => {
-  using opened = await openSocket(stand, stand.token);
+  using opened = await openSocket(fixture, fixture.token);
   opened.subscribe('1', PREVIEW);
   opened.subscribe('2', PREVIEW);
   await until(() => pieces.length === 2);
   opened.send({ type: 'complete', id: '1' });
   await until(() => reasons.length === 1);
   expect(reasons[0]).toMatchObject({ code: 'service_unavailable' });
-  await until(() => stand.records.length === 1);
+  await until(() => fixture.records.length === 1);
   const [before = 0] = pieces.slice(1);
   await until(() => (pieces[1] ?? 0) > before);
   opened.socket.terminate();
-  await until(() => stand.records.length === 2);
+  await until(() => fixture.records.length === 2);
 });
 
 it('D6-26: a closed socket stops all its operations, which are recorded', async () => {
-  using opened = await openSocket(stand, stand.token);
+  using opened = await openSocket(fixture, fixture.token);
   for (const id of ['1', '2', '3']) opened.subscribe(id, PREVIEW);
   await until(() => pieces.length === 3);
   opened.socket.terminate();
-  await until(() => stand.records.length === 3);
+  await until(() => fixture.records.length === 3);
   expect(reasons).toHaveLength(3);
 });

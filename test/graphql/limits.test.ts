@@ -1,8 +1,8 @@
 import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { useStand } from '../support/graphql/stand.ts';
+import { useFixture } from '../support/graphql/fixture.ts';
 
-const stand = useStand();
+const fixture = useFixture();
 
 /** account → wallets → edges → node → account …: four levels a turn, with `leaf` on the last. */
 function nested(depth: number): string {
@@ -64,7 +64,7 @@ describe('limits', () => {
     ],
   ])('DG-06: %s over its limit gets a 400 that names it', async (_name, document, message) => {
     for (const accept of ['application/json', 'application/graphql-response+json', 'text/event-stream']) {
-      const { status, json } = await stand.query(document, { headers: { accept } });
+      const { status, json } = await fixture.query(document, { headers: { accept } });
       expect(status).toBe(400);
       expect(json.errors[0]).toMatchObject({
         message: expect.stringMatching(message),
@@ -76,25 +76,25 @@ describe('limits', () => {
   it('DG-06: cost and page sizes count variables, given or by default', async () => {
     const document = `query ($n: Int, $m: Int = 100) {
       accounts(first: $n) { edges { node { wallets(first: $m) { edges { node { id } } } } } } }`;
-    expect((await stand.query(document, { variables: { n: 1 } })).status).toBe(200);
-    expect((await stand.query(document, { variables: { n: 100 } })).json.errors[0].message).toMatch(/cost is/);
-    expect((await stand.query(document, { variables: { n: 101, m: 1 } })).json.errors[0].message).toMatch(
+    expect((await fixture.query(document, { variables: { n: 1 } })).status).toBe(200);
+    expect((await fixture.query(document, { variables: { n: 100 } })).json.errors[0].message).toMatch(/cost is/);
+    expect((await fixture.query(document, { variables: { n: 101, m: 1 } })).json.errors[0].message).toMatch(
       /last is 101/,
     );
-    expect((await stand.query(document, { variables: { n: 100, m: 1 } })).status).toBe(200);
+    expect((await fixture.query(document, { variables: { n: 100, m: 1 } })).status).toBe(200);
   });
 
   it('DG-06: only the executed operation is measured, also if it is a subscription', async () => {
     const both = `query Costly ${COSTLY} query Cheap { me { nodeId } }`;
-    expect((await stand.query(both, { operationName: 'Cheap' })).status).toBe(200);
-    expect((await stand.query(both, { operationName: 'Costly' })).status).toBe(400);
+    expect((await fixture.query(both, { operationName: 'Cheap' })).status).toBe(200);
+    expect((await fixture.query(both, { operationName: 'Costly' })).status).toBe(400);
     const live = 'subscription { transaction(id: "x") { events(first: 101) { totalCount } } }';
-    expect((await stand.query(live, { headers: { accept: 'text/event-stream' } })).status).toBe(400);
+    expect((await fixture.query(live, { headers: { accept: 'text/event-stream' } })).status).toBe(400);
   });
 
   it('DG-06: an object in variables has at most 1,000 members', async () => {
     const document = 'query ($i: PreviewWalletRuleInput!) { previewWalletRule(input: $i) { fires } }';
-    const send = async (i: unknown) => (await stand.query(document, { variables: { i } })).text;
+    const send = async (i: unknown) => (await fixture.query(document, { variables: { i } })).text;
     const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${index}`, 1]));
     expect(await send(wide(1_000))).toContain('PreviewWalletRuleInput');
     expect(await send(wide(1_001))).toContain('an object with 1001 members; at most 1000');
@@ -114,13 +114,13 @@ describe('limits', () => {
     ['5 fields of introspection', `{ ${aliases(5, '__type(name: "Query") { name }')} }`],
     ['the usual introspection', getIntrospectionQuery({ descriptions: true, inputValueDeprecation: true })],
   ])('DG-06: %s is within the limits', async (_name, document) => {
-    expect((await stand.query(document)).json.errors).toBeUndefined();
+    expect((await fixture.query(document)).json.errors).toBeUndefined();
   });
 
   it('DG-06: the costs of a batch are summed: operations past the limit are rejected, cached documents too', async () => {
     const send = async (counts: number[]) => {
       const batch = counts.map((count) => ({ query: `{ ${aliases(count, 'accounts(first: 0) { totalCount }')} }` }));
-      const { json } = await stand.post(batch);
+      const { json } = await fixture.post(batch);
       return json.map(({ errors }: { errors?: { message: string }[] }) => errors?.[0]?.message ?? 'ok');
     };
     const over = 'the cost of the batch is 6030; at most 5000 is allowed';
@@ -131,7 +131,7 @@ describe('limits', () => {
 
   it('DG-06: a batch of 10 is answered in order, and one of 11 gets a 400 that names the limit', async () => {
     const send = (count: number) =>
-      stand.post(Array.from({ length: count }, (_, index) => ({ query: `{ a${index}: __typename }` })));
+      fixture.post(Array.from({ length: count }, (_, index) => ({ query: `{ a${index}: __typename }` })));
     const ten = await send(10);
     expect(ten.json.map(({ data }: { data: object }) => Object.keys(data)[0])).toEqual(
       Array.from({ length: 10 }, (_, index) => `a${index}`),
@@ -144,14 +144,14 @@ describe('limits', () => {
 
 describe('a GET', () => {
   it('DG-06: only reads, and never changes anything', async () => {
-    const headers = { authorization: `Bearer ${stand.token}` };
-    const read = await stand.fetch({ headers }, `?query=${encodeURIComponent('{ me { subject } }')}`);
+    const headers = { authorization: `Bearer ${fixture.token}` };
+    const read = await fixture.fetch({ headers }, `?query=${encodeURIComponent('{ me { subject } }')}`);
     expect(read.json).toEqual({ data: { me: { subject: 'somebody' } } });
     const mutation =
       'mutation { registerTransaction(input: {id: "g", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
-    const change = await stand.fetch({ headers }, `?query=${encodeURIComponent(mutation)}`);
+    const change = await fixture.fetch({ headers }, `?query=${encodeURIComponent(mutation)}`);
     expect(change.status).toBe(405);
     expect(change.headers.get('allow')).toBe('POST');
-    expect((await stand.query('{ transaction(id: "g") { id } }')).json.data.transaction).toBeNull();
+    expect((await fixture.query('{ transaction(id: "g") { id } }')).json.data.transaction).toBeNull();
   });
 });

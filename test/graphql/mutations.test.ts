@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
+import { OTHER_NODE, useFixture } from '../support/graphql/fixture.ts';
 import {
   RegisterTransactionDocument,
   type RegisterTransactionInput,
   TransactionDocument,
 } from './generated/graphql.ts';
 
-const stand = useStand();
+const fixture = useFixture();
 
 const INPUT: RegisterTransactionInput = { id: 'mint-1', collection: 'TOKEN_TRANSACTIONS', type: 1 };
 
-async function register(input: RegisterTransactionInput, token = stand.token) {
-  return (await stand.run(RegisterTransactionDocument, { input }, { token })).registerTransaction;
+async function register(input: RegisterTransactionInput, token = fixture.token) {
+  return (await fixture.run(RegisterTransactionDocument, { input }, { token })).registerTransaction;
 }
 
 describe('registerTransaction', () => {
@@ -27,7 +27,7 @@ describe('registerTransaction', () => {
   });
 
   it('DG-03: applies notifications that arrived before', async () => {
-    await stand.notify('early', 3, { gas_used: 21_000, transaction_hash: '0xabc' });
+    await fixture.notify('early', 3, { gas_used: 21_000, transaction_hash: '0xabc' });
     const registered = await register({ id: 'early', collection: 'USER_TRANSACTIONS', type: 1 });
     expect(registered).toMatchObject({ status: 'DONE', gasUsed: '21000', transactionHash: '0xabc' });
   });
@@ -51,10 +51,10 @@ describe('registerTransaction', () => {
   });
 
   it('D4-01: an id of another node is a DuplicateError too, without more detail', async () => {
-    const token = stand.newToken({ nodeId: OTHER_NODE });
+    const token = fixture.newToken({ nodeId: OTHER_NODE });
     await register(INPUT);
     expect(await register(INPUT, token)).toEqual(await register({ ...INPUT, type: 2 }));
-    const { transaction } = await stand.run(TransactionDocument, { id: INPUT.id }, { token });
+    const { transaction } = await fixture.run(TransactionDocument, { id: INPUT.id }, { token });
     expect(transaction).toBeNull();
   });
 
@@ -81,7 +81,7 @@ describe('registerTransaction', () => {
   it('DG-08: is answered whatever type is accepted, since it was executed', async () => {
     const document =
       'mutation { registerTransaction(input: {id: "a", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
-    const answer = await stand.query(document, { headers: { accept: 'text/plain' } });
+    const answer = await fixture.query(document, { headers: { accept: 'text/plain' } });
     expect([answer.status, answer.text]).toEqual([
       200,
       '{"data":{"registerTransaction":{"__typename":"Transaction"}}}',
@@ -89,7 +89,7 @@ describe('registerTransaction', () => {
   });
 
   it('DG-03: a missing permission is reported before invalid input', async () => {
-    const token = stand.newToken({ permissions: ['transactions:read'] });
+    const token = fixture.newToken({ permissions: ['transactions:read'] });
     const result = await register({ ...INPUT, id: '' }, token);
     expect(result).toMatchObject({ __typename: 'ForbiddenError', permission: 'transactions:write' });
   });

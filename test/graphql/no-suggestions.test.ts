@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Fixture, startFixture } from '../support/graphql/fixture.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
 
 interface Operation {
   query?: string;
@@ -32,18 +32,18 @@ const OPERATIONS: [name: string, operation: Operation, hidden: RegExp][] = [
 ];
 
 describe('outside production, with introspection off', () => {
-  let stand: Stand;
-  let listed: Stand;
+  let fixture: Fixture;
+  let listed: Fixture;
   beforeAll(async () => {
     const documents = new Map([[ID, FILTERED]]);
-    stand = await startStand({ introspection: false, persistedMode: 'allow', persistedDocuments: () => documents });
-    listed = await startStand({ persistedMode: 'allow', persistedDocuments: () => documents });
+    fixture = await startFixture({ introspection: false, persistedMode: 'allow', persistedDocuments: () => documents });
+    listed = await startFixture({ persistedMode: 'allow', persistedDocuments: () => documents });
   });
-  afterAll(() => Promise.all([stand, listed].map((one) => one[Symbol.asyncDispose]())));
+  afterAll(() => Promise.all([fixture, listed].map((one) => one[Symbol.asyncDispose]())));
 
-  const overHttp = async (one: Stand, operation: Operation) => (await one.post(operation)).text;
+  const overHttp = async (one: Fixture, operation: Operation) => (await one.post(operation)).text;
 
-  async function overSocket(one: Stand, operation: Operation): Promise<string> {
+  async function overSocket(one: Fixture, operation: Operation): Promise<string> {
     const client = socketClient(one, one.token);
     try {
       const told: unknown[] = [];
@@ -66,7 +66,7 @@ describe('outside production, with introspection off', () => {
     'DG-11: %s with a typo gets an error without the correct name',
     async (_name, operation, hidden) => {
       for (const tell of [overHttp, overSocket]) {
-        const told = await tell(stand, operation);
+        const told = await tell(fixture, operation);
         expect(told).toMatch(/errors|message/);
         expect(told).not.toMatch(/Did you mean/);
         expect(told).not.toMatch(hidden);
@@ -85,7 +85,7 @@ describe('outside production, with introspection off', () => {
       '{ a: __type(name: "Query") { ...F } } fragment F on __Type { name }',
     ]) {
       for (const tell of [overHttp, overSocket]) {
-        expect(await tell(stand, { query })).toMatch(/introspection has been disabled/);
+        expect(await tell(fixture, { query })).toMatch(/introspection has been disabled/);
       }
     }
   });

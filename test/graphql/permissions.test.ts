@@ -10,8 +10,8 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { type Fixture, startFixture } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 
@@ -121,7 +121,7 @@ const fields = everyField();
 const needing = fields.filter(({ needs }) => needs);
 const queried = fields.filter(({ operation }) => operation === 'query');
 
-let stand: Stand;
+let fixture: Fixture;
 let accountId: string;
 let walletId: string;
 let ruleId: string;
@@ -129,19 +129,19 @@ const networkId = '99999999-0000-4000-8000-000000000001';
 
 beforeAll(async () => {
   // Some fields are reached through four lists.
-  stand = await startStand({ maxCost: Number.MAX_SAFE_INTEGER });
-  accountId = (await stand.addAccounts(1))[0] ?? '';
-  walletId = (await stand.addWallets(accountId, 1))[0] ?? '';
-  await stand.database.db
+  fixture = await startFixture({ maxCost: Number.MAX_SAFE_INTEGER });
+  accountId = (await fixture.addAccounts(1))[0] ?? '';
+  walletId = (await fixture.addWallets(accountId, 1))[0] ?? '';
+  await fixture.database.db
     .unscoped('a test sets its rows')
     .raw((sql) => sql`insert into networks (id, chain_id, name) select ${networkId}, id, 'net' from chains`);
   const create = `mutation { done: createWalletRule(walletId: "${walletId}", input: ${RULE.replaceAll('d: "x"', `d: "${networkId}"`)}) { ... on WalletRule { id } } }`;
-  ruleId = (await stand.query(create)).json.data.done.id;
-  await stand.register('tx');
-  await stand.notify('tx', 1);
+  ruleId = (await fixture.query(create)).json.data.done.id;
+  await fixture.register('tx');
+  await fixture.notify('tx', 1);
 });
 
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('every field of the schema', () => {
   it('DG-04: has a permission rule', () => {
@@ -163,7 +163,7 @@ describe('every field of the schema', () => {
   it.each(inTurn(fields, 8, 0))(
     'DG-04: $coordinate without a token gets a 401 with the error envelope and a challenge',
     async ({ document, operation }) => {
-      const answer = await stand.query(withIds(document), { token: undefined, headers: acceptOf(operation) });
+      const answer = await fixture.query(withIds(document), { token: undefined, headers: acceptOf(operation) });
       expect(answer.status).toBe(401);
       expect(answer.json).toEqual({ code: -1, domain: 0, message: 'unauthorized' });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer');
@@ -177,10 +177,10 @@ describe('every field of the schema', () => {
       const body = (json: unknown) => ({ method: 'POST', headers, body: JSON.stringify(json) });
       const get = new URLSearchParams({ query: document });
       for (const answer of [
-        await stand.query(document, { token: undefined }),
-        await stand.query(document, { token: 'unknown', headers: { accept: 'text/event-stream' } }),
-        await stand.fetch(body([{ query: document }, { query: document }])),
-        await stand.fetch({}, `?${get}`),
+        await fixture.query(document, { token: undefined }),
+        await fixture.query(document, { token: 'unknown', headers: { accept: 'text/event-stream' } }),
+        await fixture.fetch(body([{ query: document }, { query: document }])),
+        await fixture.fetch({}, `?${get}`),
       ]) {
         expect([answer.status, answer.json]).toEqual([401, { code: -1, domain: 0, message: 'unauthorized' }]);
       }
@@ -190,10 +190,10 @@ describe('every field of the schema', () => {
   // In a quick run over HTTP or over a socket.
   it.each(inTurn(needing, 2, 0))('DG-04: $coordinate requires $needs', async (field) => {
     const { document, needs, operation } = field;
-    const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
+    const token = fixture.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
     const answer = document.includes('$file')
-      ? await stand.fetch(uploadOf(document, token))
-      : await stand.query(withIds(document), { token, headers: acceptOf(operation) });
+      ? await fixture.fetch(uploadOf(document, token))
+      : await fixture.query(withIds(document), { token, headers: acceptOf(operation) });
     expect(answer.status).toBe(200);
     if (operation === 'mutation') {
       expect(Object.values(answer.json.data)).toEqual([{ __typename: 'ForbiddenError', permission: needs }]);
@@ -204,13 +204,13 @@ describe('every field of the schema', () => {
   });
 
   it.each(inTurn(queried, 3, 0))('DG-04: $coordinate is returned to a token with its permission', async (field) => {
-    const answer = await stand.query(withIds(field.document));
+    const answer = await fixture.query(withIds(field.document));
     expect(answer.json.errors).toBeUndefined();
   });
 
   it.each(PERMISSIONS)('DG-04: a socket without %s gets FORBIDDEN for fields that require it', async (permission) => {
-    const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== permission) });
-    using socket = await openSocket(stand, token);
+    const token = fixture.newToken({ permissions: PERMISSIONS.filter((name) => name !== permission) });
+    using socket = await openSocket(fixture, token);
     for (const { document, operation, needs } of inTurn(needing, 2, 1)) {
       if (needs !== permission) continue;
       // A socket carries no files.
@@ -234,7 +234,7 @@ describe('every field of the schema', () => {
   });
 
   it('DG-04: a token for a password reset gets a 401', async () => {
-    const answer = await stand.query('{ me { nodeId } }', { token: stand.newToken({ use: 'forgot_password' }) });
+    const answer = await fixture.query('{ me { nodeId } }', { token: fixture.newToken({ use: 'forgot_password' }) });
     expect(answer.status).toBe(401);
   });
 });
@@ -262,11 +262,11 @@ describe('a field below another field', () => {
     [['wallets:read'], 'query', 'wallets { edges { node { rules { totalCount } } } }', 'wallet-rules:read'],
   ])('DG-04: with %s the %s %s requires %s', async (held, operation, field, needs) => {
     const document = `${operation} { ${withIds(field)} }`;
-    const refused = await stand.query(document, { token: stand.newToken({ permissions: held }) });
+    const refused = await fixture.query(document, { token: fixture.newToken({ permissions: held }) });
     expect(refused.json.errors).toHaveLength(1);
     expect(refused.json.errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: needs });
-    const token = stand.newToken({ permissions: [...held, needs] });
-    expect((await stand.query(document, { token })).json.errors).toBeUndefined();
+    const token = fixture.newToken({ permissions: [...held, needs] });
+    expect((await fixture.query(document, { token })).json.errors).toBeUndefined();
   });
 });
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PersistedMode } from '../../src/api/graphql/plugins/persisted-operations.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { EventReader } from '../support/graphql/event-reader.ts';
+import { type Fixture, startFixtureOn } from '../support/graphql/fixture.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
-import { type Stand, startStandOn } from '../support/graphql/stand.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 const ME = 'query Me { me { nodeId } }';
@@ -20,34 +20,34 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 const byHash = (text: string) => ({ extensions: { persistedQuery: { version: 1, sha256Hash: hashOf(text) } } });
 
 let database: Database;
-const stands = new Map<PersistedMode, Stand>();
+const fixtures = new Map<PersistedMode, Fixture>();
 
 beforeAll(async () => {
   database = await scratchDatabase();
   const documents = new Map([...LISTED.map((text) => [hashOf(text), text] as const), ['Me-1', ME]]);
   for (const persistedMode of ['off', 'allow', 'only'] as const) {
-    stands.set(persistedMode, await startStandOn(database, { persistedMode, persistedDocuments: () => documents }));
+    fixtures.set(persistedMode, await startFixtureOn(database, { persistedMode, persistedDocuments: () => documents }));
   }
-  await stand('only').register('t');
+  await fixture('only').register('t');
 });
 
 afterAll(async () => {
-  for (const one of stands.values()) await one[Symbol.asyncDispose]();
+  for (const one of fixtures.values()) await one[Symbol.asyncDispose]();
   await database[Symbol.asyncDispose]();
 });
 
-function stand(mode: PersistedMode): Stand {
-  const one = stands.get(mode);
-  if (!one) throw new Error(`there is no stand for ${mode}`);
+function fixture(mode: PersistedMode): Fixture {
+  const one = fixtures.get(mode);
+  if (!one) throw new Error(`there is no fixture for ${mode}`);
   return one;
 }
 
 function post(mode: PersistedMode, body: object, headers: Record<string, string> = {}) {
-  return stand(mode).post(body, headers);
+  return fixture(mode).post(body, headers);
 }
 
 function get(mode: PersistedMode, parameters: Record<string, string>) {
-  const { fetch, token } = stand(mode);
+  const { fetch, token } = fixture(mode);
   return fetch({ headers: { authorization: `Bearer ${token}` } }, `?${new URLSearchParams(parameters)}`);
 }
 
@@ -80,13 +80,13 @@ describe.each(['allow', 'only'] as const)('persisted operations, %s', (mode) => 
     form.set('operations', JSON.stringify({ ...byHash(IMPORT), variables: { file: null } }));
     form.set('map', '{"0": ["variables.file"]}');
     form.set('0', new Blob(['wallet_address,email\n0x01,a@b.example\n']), 'users.csv');
-    const { fetch, token } = stand(mode);
+    const { fetch, token } = fixture(mode);
     const uploaded = await fetch({ method: 'POST', headers: { authorization: `Bearer ${token}` }, body: form });
     expect(uploaded.json).toEqual({ data: { startUserMigration: { __typename: 'Migration' } } });
   });
 
   it('DG-11: a listed document runs as a subscription, on an event stream and on a socket', async () => {
-    const { url, token } = stand(mode);
+    const { url, token } = fixture(mode);
     const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream' };
     const query = new URLSearchParams({ documentId: hashOf(LIVE) });
     await using reader = new EventReader(await fetch(`${url}?${query}`, { headers }));
@@ -134,7 +134,7 @@ describe('persisted operations, only', () => {
   });
 
   it('DG-11: another document does not run on a socket either, whose other operations continue', async () => {
-    const { url, token } = stand('only');
+    const { url, token } = fixture('only');
     const client = socketClient({ url }, token, { lazyCloseTimeout: 1_000 });
     await expect(client.iterate({ query: OTHER }).next()).rejects.toEqual([
       expect.objectContaining({ extensions: { code: 'PERSISTED_QUERY_ONLY' } }),

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { TransactionPages } from '../../src/features/transactions/transaction-pages.service.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
+import { type Fixture, startFixtureOn, until } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
-import { type Stand, startStandOn, until } from '../support/graphql/stand.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
@@ -17,7 +17,7 @@ const REPLAY = `subscription { transactionUpdates(after: "0") { cursor transacti
 const STATE = `subscription { transaction(id: "t") { id ${EVENTS} } }`;
 
 const database = beforeTests(scratchDatabase);
-let stand: Stand;
+let fixture: Fixture;
 /** How many more reads of events are refused, as when the tenant's connections are used up. */
 let refusals: number;
 /** Reads that are under way, and the most that were at once. */
@@ -39,19 +39,19 @@ beforeEach(async () => {
       reading -= 1;
     }
   };
-  stand = await startStandOn(database, {
+  fixture = await startFixtureOn(database, {
     services: { transactionPages: Object.assign(transactionPages, { events: { ...events, pages } }) },
   });
-  for (const id of ['t', 'u']) await stand.register(id);
-  await stand.notify('t', 1);
-  await stand.notify('t', 2);
-  await stand.notify('u', 1);
+  for (const id of ['t', 'u']) await fixture.register(id);
+  await fixture.notify('t', 1);
+  await fixture.notify('t', 2);
+  await fixture.notify('u', 1);
 });
-afterEach(() => stand[Symbol.asyncDispose]());
+afterEach(() => fixture[Symbol.asyncDispose]());
 
 /** The messages of each of so many subscriptions of one socket, once each has had `count` of them. */
 async function overSocket(query: string, subscriptions: number, count: number): Promise<string[][]> {
-  using socket = await openSocket(stand, stand.token);
+  using socket = await openSocket(fixture, fixture.token);
   const ids = Array.from({ length: subscriptions }, (_, id) => String(id));
   for (const id of ids) socket.subscribe(id, query);
   const textsOf = (id: string) => socket.texts.filter((_, at) => socket.received[at]?.id === id);
@@ -62,7 +62,7 @@ async function overSocket(query: string, subscriptions: number, count: number): 
 async function overSse(query: string, subscriptions: number, count: number): Promise<string[][]> {
   return Promise.all(
     Array.from({ length: subscriptions }, async () => {
-      await using reader = await stand.stream(query);
+      await using reader = await fixture.stream(query);
       const texts: string[] = [];
       while (texts.length < count) texts.push((await reader.next())?.data ?? 'nothing more');
       return texts;
@@ -111,7 +111,7 @@ it.each([
   ['pings of WebSocket', frame(9, '')],
   ['messages', frame(1, '{"type":"ping"}')],
 ])('D6-24: of thousands of %s in one segment, one is processed per iteration of the event loop', async (_what, one) => {
-  const { hostname, port, host } = new URL(stand.url);
+  const { hostname, port, host } = new URL(fixture.url);
   const socket = connect({ host: hostname, port: Number(port) });
   socket.write(
     `GET /graphql HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +

@@ -4,8 +4,8 @@ import { databaseEventLog, type EventLog } from '../../src/events/streams/event-
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 import type { EventReader, ServerEvent } from '../support/graphql/event-reader.ts';
+import { type Fixture, NODE, OTHER_NODE, startFixtureOn, until } from '../support/graphql/fixture.ts';
 import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
-import { NODE, OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
@@ -14,7 +14,7 @@ const UPDATES = `subscription ($after: String) {
 }`;
 
 const database = beforeTests(scratchDatabase);
-let stand: Stand;
+let fixture: Fixture;
 let streams: EventStreams;
 let wakeUps: MemoryWakeUps;
 /** How often the field `correlationId` of an event was resolved: once for each execution. */
@@ -34,13 +34,13 @@ beforeEach(async () => {
     endings.set(tokenId, () => onEnd('revoked'));
     return () => endings.delete(tokenId);
   };
-  stand = await startStandOn(database, { services: { streams }, watch: { watch } });
-  await stand.register('t');
+  fixture = await startFixtureOn(database, { services: { streams }, watch: { watch } });
+  await fixture.register('t');
 });
 
 afterEach(async () => {
   closeSockets();
-  await stand[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
   streams.stop();
 });
 
@@ -71,7 +71,7 @@ function watchedLog(log: EventLog): EventLog {
 }
 
 async function notify(status: number, id = 't'): Promise<void> {
-  await stand.notify(id, status);
+  await fixture.notify(id, status);
   for (const nodeId of [NODE, OTHER_NODE]) wakeUps.notify(nodeId, 1_000_000n);
 }
 
@@ -85,7 +85,7 @@ async function listening(count: number): Promise<void> {
 
 /** A socket with so many subscriptions; `textsOf` has what came for one of them, as it came. */
 async function subscriptions(count: number) {
-  const socket = await openSocket(stand, stand.token);
+  const socket = await openSocket(fixture, fixture.token);
   for (let at = 0; at < count; at += 1) socket.subscribe(`"${at}`, UPDATES);
   return { ...socket, textsOf: (id: string) => socket.texts.filter((_, at) => socket.received[at]?.id === id) };
 }
@@ -98,8 +98,8 @@ async function take(reader: EventReader, count: number): Promise<(ServerEvent | 
 
 it('D6-10: with 1,000 subscribers over WebSocket and two over SSE each event is executed and serialized once', async () => {
   const opened = await Promise.all(Array.from({ length: 10 }, () => subscriptions(100)));
-  await using one = await stand.stream(UPDATES);
-  await using other = await stand.stream(UPDATES);
+  await using one = await fixture.stream(UPDATES);
+  await using other = await fixture.stream(UPDATES);
   await listening(1_002);
   for (const status of [1, 2, 3]) await notify(status);
   const frames = await take(one, 3);
@@ -116,14 +116,14 @@ it('D6-10: with 1,000 subscribers over WebSocket and two over SSE each event is 
 });
 
 it('D6-10: a subscriber with a cursor replays on its own, and shares live events', async () => {
-  await using first = await stand.stream(UPDATES, { variables: { after: '0' } });
+  await using first = await fixture.stream(UPDATES, { variables: { after: '0' } });
   await listening(1);
   await notify(1);
   await take(first, 1);
   await notify(2);
   await take(first, 1);
   expect(executions).toBe(2);
-  await using back = await stand.stream(UPDATES, { variables: { after: '1' } });
+  await using back = await fixture.stream(UPDATES, { variables: { after: '1' } });
   await listening(2);
   expect(await take(back, 1)).toMatchObject([{ id: '2' }]);
   expect(executions).toBe(3);
@@ -133,10 +133,10 @@ it('D6-10: a subscriber with a cursor replays on its own, and shares live events
 });
 
 it('D6-10 D6-19: Last-Event-ID takes precedence over `after` for its own subscriber, and live events are shared', async () => {
-  await stand.register('u');
+  await fixture.register('u');
   for (const status of [1, 2]) await notify(status);
-  await using all = await stand.stream(UPDATES, { variables: { after: '0' } });
-  await using back = await stand.stream(UPDATES, { variables: { after: '0' }, headers: { 'last-event-id': '1' } });
+  await using all = await fixture.stream(UPDATES, { variables: { after: '0' } });
+  await using back = await fixture.stream(UPDATES, { variables: { after: '0' }, headers: { 'last-event-id': '1' } });
   await listening(2);
   expect((await take(all, 2)).map((frame) => frame?.id)).toEqual(['1', '2']);
   expect((await take(back, 1)).map((frame) => frame?.id)).toEqual(['2']);
@@ -150,15 +150,15 @@ it('D6-10 D6-19: Last-Event-ID takes precedence over `after` for its own subscri
 });
 
 it('D4-01: other permissions and other nodes have separate executions, and see only their data', async () => {
-  await stand.register('o', OTHER_NODE);
+  await fixture.register('o', OTHER_NODE);
   const tokens = [
-    stand.newToken(),
-    stand.newToken({ permissions: ['transactions:read'] }),
-    stand.newToken({ permissions: ['transactions:read'] }),
-    stand.newToken({ use: 'login' }),
-    stand.newToken({ nodeId: OTHER_NODE }),
+    fixture.newToken(),
+    fixture.newToken({ permissions: ['transactions:read'] }),
+    fixture.newToken({ permissions: ['transactions:read'] }),
+    fixture.newToken({ use: 'login' }),
+    fixture.newToken({ nodeId: OTHER_NODE }),
   ];
-  const readers = await Promise.all(tokens.map((token) => stand.stream(UPDATES, { token })));
+  const readers = await Promise.all(tokens.map((token) => fixture.stream(UPDATES, { token })));
   await listening(5);
   await notify(3);
   for (const reader of readers.slice(0, 4)) expect((await reader.nextJson()).data).not.toBeNull();
@@ -171,9 +171,9 @@ it('D4-01: other permissions and other nodes have separate executions, and see o
 });
 
 it('D6-12: when a token ends, even that of the first subscriber, only its own subscriptions end', async () => {
-  const ended = stand.newToken();
-  await using first = await stand.stream(UPDATES, { token: ended });
-  await using second = await stand.stream(UPDATES);
+  const ended = fixture.newToken();
+  await using first = await fixture.stream(UPDATES, { token: ended });
+  await using second = await fixture.stream(UPDATES);
   await listening(2);
   await notify(1);
   expect(await take(first, 1)).toEqual(await take(second, 1));
@@ -187,7 +187,7 @@ it('D6-12: when a token ends, even that of the first subscriber, only its own su
 it('a failed execution is shared, and each subscriber gets its own correlation id', async () => {
   isFailing = true;
   const readers = await Promise.all(
-    ['one', 'two'].map((id) => stand.stream(UPDATES, { headers: { 'x-correlation-id': id } })),
+    ['one', 'two'].map((id) => fixture.stream(UPDATES, { headers: { 'x-correlation-id': id } })),
   );
   const { received } = await subscriptions(1);
   await listening(3);
@@ -208,7 +208,7 @@ it('D2-07: the audit record of a subscription on a socket contains what it was s
   await notify(1);
   await until(() => received.length === 2);
   send({ type: 'complete', id: '"0' });
-  await until(() => stand.records.length === 1);
-  expect(stand.records[0]).toMatchObject({ responseText: JSON.stringify(received[0]?.payload), ok: true });
+  await until(() => fixture.records.length === 1);
+  expect(fixture.records[0]).toMatchObject({ responseText: JSON.stringify(received[0]?.payload), ok: true });
   await until(() => streams.load.streams === 1);
 });

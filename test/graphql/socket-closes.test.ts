@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { MigrationProgressRow } from '../../src/features/user-migrations/migration-files.service.ts';
 import { ProgressFeeds, ProgressStream } from '../../src/features/user-migrations/progress-feeds.service.ts';
+import { type Fixture, startFixture, until } from '../support/graphql/fixture.ts';
 import { openSocket, rawSocket } from '../support/graphql/sockets.ts';
-import { type Stand, startStand, until } from '../support/graphql/stand.ts';
 import { ManualClock } from '../support/realtime/model.ts';
 
 const SOCKETS = 12;
@@ -24,7 +24,7 @@ const row: MigrationProgressRow = {
 
 let ended = 0;
 let nowMs = 0;
-let stand: Stand;
+let fixture: Fixture;
 beforeAll(async () => {
   // The end of a subscription takes 6 ms.
   const onEnd = () => {
@@ -33,12 +33,12 @@ beforeAll(async () => {
   };
   const migrationProgress = new ProgressFeeds({ progress: async () => row, clock: new ManualClock(), onError: onEnd });
   migrationProgress.follow = async () => new ProgressStream(row, onEnd);
-  stand = await startStand({ services: { migrationProgress } });
+  fixture = await startFixture({ services: { migrationProgress } });
 });
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 async function subscribed(): Promise<WebSocket> {
-  const { socket, subscribe } = await openSocket(stand, stand.token);
+  const { socket, subscribe } = await openSocket(fixture, fixture.token);
   subscribe('1', PROGRESS);
   const [told] = await once(socket, 'message');
   expect(JSON.parse(String(told))).toMatchObject({ type: 'next' });
@@ -61,7 +61,7 @@ it('D6-24: sockets whose clients leave together are closed in turns, not in one 
 });
 
 it('D6-24: a socket is closed once, however many invalid messages it sent', async () => {
-  const { socket, closed } = await rawSocket(stand);
+  const { socket, closed } = await rawSocket(fixture);
   const close = vi.spyOn(WebSocket.prototype, 'close');
   for (let at = 0; at < 100; at += 1) socket.send('no message');
   const [code] = await closed;

@@ -2,30 +2,30 @@ import { print } from 'graphql';
 import { type Client, CloseCode } from 'graphql-ws';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/access/identity/principal.ts';
+import { type Fixture, OTHER_NODE, startFixtureOn, until } from '../support/graphql/fixture.ts';
 import { closeSockets, openSocket, rawSocket, socketClient } from '../support/graphql/sockets.ts';
-import { OTHER_NODE, type Stand, startStandOn, until } from '../support/graphql/stand.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { TransactionUpdatesDocument } from './generated/graphql.ts';
 
 const database = beforeTests(scratchDatabase);
-let stand: Stand;
+let fixture: Fixture;
 const clients: Client[] = [];
 
 beforeEach(async () => {
-  stand = await startStandOn(database);
-  await stand.register('t');
+  fixture = await startFixtureOn(database);
+  await fixture.register('t');
 });
 
 afterEach(async () => {
   vi.restoreAllMocks();
   for (const client of clients.splice(0)) await client.dispose();
   closeSockets();
-  await stand[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 });
 
 function connect(): Client {
-  const client = socketClient(stand, stand.token);
+  const client = socketClient(fixture, fixture.token);
   clients.push(client);
   return client;
 }
@@ -38,7 +38,7 @@ const NAMES_THE_PLACE = expect.stringMatching(/"authorization": "Bearer .*connec
 
 /** The same, with a good token for TOKEN. */
 function withToken<Value>(value: Value): Value {
-  return value === undefined ? value : JSON.parse(JSON.stringify(value).replaceAll('TOKEN', stand.token));
+  return value === undefined ? value : JSON.parse(JSON.stringify(value).replaceAll('TOKEN', fixture.token));
 }
 
 describe('graphql-transport-ws', () => {
@@ -72,7 +72,7 @@ describe('graphql-transport-ws', () => {
   ])(
     'DG-08 DG-15: connection_init with %s is closed with 4401, which says where to put the token',
     async (_name, payload, upgrade) => {
-      const { send, closed } = await rawSocket(stand, { headers: withToken(upgrade) });
+      const { send, closed } = await rawSocket(fixture, { headers: withToken(upgrade) });
       send(withToken({ type: 'connection_init', payload }));
       const [code, reason] = await closed;
       expect([code, String(reason)]).toEqual([4401, NAMES_THE_PLACE]);
@@ -97,24 +97,24 @@ describe('graphql-transport-ws', () => {
       { Authorization: 'Bearer x' },
     ],
   ])('DG-15: a token in %s is accepted', async (_name, payload, upgrade) => {
-    const { send, received } = await rawSocket(stand, { headers: withToken(upgrade) });
+    const { send, received } = await rawSocket(fixture, { headers: withToken(upgrade) });
     send(withToken({ type: 'connection_init', payload }));
     await until(() => received.length === 1);
     expect(received[0]).toEqual({ type: 'connection_ack' });
   });
 
   it('DG-08: a password reset token or a revoked one is closed with 4401', async () => {
-    const ended = stand.newToken();
-    stand.revoke(ended);
-    for (const token of [stand.newToken({ use: 'forgot_password' }), ended]) {
-      const { init, closed } = await rawSocket(stand);
+    const ended = fixture.newToken();
+    fixture.revoke(ended);
+    for (const token of [fixture.newToken({ use: 'forgot_password' }), ended]) {
+      const { init, closed } = await rawSocket(fixture);
       init(token);
       expect((await closed)[0]).toBe(4401);
     }
   });
 
   it('DG-08: an operation before connection_init is closed with 4401', async () => {
-    const { subscribe, closed } = await rawSocket(stand);
+    const { subscribe, closed } = await rawSocket(fixture);
     subscribe('1', '{ me { nodeId } }');
     const [code, reason] = await closed;
     expect([code, String(reason)]).toEqual([CloseCode.Unauthorized, NAMES_THE_PLACE]);
@@ -127,18 +127,18 @@ describe('graphql-transport-ws', () => {
     ['a syntax error', { query: '{ me { nodeId }' }],
     ['an unknown field', { query: '{ you { nodeId } }' }],
   ])('DG-08: a document with %s gets the same errors as over HTTP', async (_name, { query, operationName }) => {
-    const { json } = await stand.query(query, operationName === undefined ? {} : { operationName });
+    const { json } = await fixture.query(query, operationName === undefined ? {} : { operationName });
     expect(json.errors[0].extensions.code).toEqual(expect.any(String));
-    const { send, received } = await openSocket(stand, stand.token);
+    const { send, received } = await openSocket(fixture, fixture.token);
     send({ type: 'subscribe', id: '1', payload: { query, operationName } });
     await until(() => received.length === 1);
     expect(received[0]).toEqual({ id: '1', type: 'error', payload: json.errors });
   });
 
   it('DG-08: rejections are error messages of the operation, and the socket stays open', async () => {
-    const token = stand.newToken({ permissions: [] });
-    await stand.register('foreign', OTHER_NODE);
-    const { subscribe, received } = await openSocket(stand, token);
+    const token = fixture.newToken({ permissions: [] });
+    await fixture.register('foreign', OTHER_NODE);
+    const { subscribe, received } = await openSocket(fixture, token);
     const refused = [
       ['FORBIDDEN', UPDATES],
       ['GRAPHQL_VALIDATION_FAILED', '{ you { nodeId } }'],
@@ -158,21 +158,21 @@ describe('graphql-transport-ws', () => {
   });
 
   it('DG-15: an operation whose token was revoked closes the socket with 4403, without an error, and is recorded', async () => {
-    const token = stand.newToken();
-    const { subscribe, received, closed } = await openSocket(stand, token);
+    const token = fixture.newToken();
+    const { subscribe, received, closed } = await openSocket(fixture, token);
     subscribe('1', UPDATES);
-    await until(() => stand.streams.load.streams === 1);
-    stand.revoke(token);
+    await until(() => fixture.streams.load.streams === 1);
+    fixture.revoke(token);
     subscribe('2', '{ nonsense }');
     const [code, reason] = await closed;
     expect([code, String(reason), received]).toEqual([4403, 'token revoked', []]);
-    await until(() => stand.streams.load.streams === 0);
-    await expect.poll(() => stand.records.map(({ ok }) => ok)).toEqual([false, true]);
+    await until(() => fixture.streams.load.streams === 0);
+    await expect.poll(() => fixture.records.map(({ ok }) => ok)).toEqual([false, true]);
   });
 
   it('DG-15: an operation whose token has expired since closes the socket with 4403, without an error', async () => {
     const expiresAtMs = Date.now() + 60_000;
-    const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs }));
+    const { subscribe, received, closed } = await openSocket(fixture, fixture.newToken({ expiresAtMs }));
     vi.spyOn(Date, 'now').mockReturnValue(expiresAtMs);
     subscribe('1', '{ me { nodeId } }');
     const [code, reason] = await closed;
@@ -186,21 +186,21 @@ describe('graphql-transport-ws', () => {
     'DG-15 D2-29: a socket that is %s closes with 4403 when its token expires, without an error',
     async (_name, ids) => {
       const { subscribe, received, closed } = await openSocket(
-        stand,
-        stand.newToken({ expiresAtMs: Date.now() + 300 }),
+        fixture,
+        fixture.newToken({ expiresAtMs: Date.now() + 300 }),
       );
       for (const id of ids) subscribe(id, UPDATES);
       const [code, reason] = await closed;
       expect([code, String(reason), received]).toEqual([4403, 'token expired', []]);
-      await until(() => stand.streams.load.streams === 0 && stand.watch.size === 0);
+      await until(() => fixture.streams.load.streams === 0 && fixture.watch.size === 0);
     },
   );
 
   it('DG-15: a mutation running when the token expires is answered before the socket closes', async () => {
     const expiresAtMs = Date.now() + 2_000;
-    const { subscribe, received, closed } = await openSocket(stand, stand.newToken({ expiresAtMs }));
-    const registering = stand.transactions.register.bind(stand.transactions);
-    vi.spyOn(stand.transactions, 'register').mockImplementation(async (transaction) => {
+    const { subscribe, received, closed } = await openSocket(fixture, fixture.newToken({ expiresAtMs }));
+    const registering = fixture.transactions.register.bind(fixture.transactions);
+    vi.spyOn(fixture.transactions, 'register').mockImplementation(async (transaction) => {
       await new Promise((resolve) => setTimeout(resolve, expiresAtMs + 100 - Date.now()));
       return registering(transaction);
     });
@@ -213,20 +213,22 @@ describe('graphql-transport-ws', () => {
   });
 
   it('DG-15 D2-29: a client that reads nothing is disconnected when its token expires', async () => {
-    const { socket } = await openSocket(stand, stand.newToken({ expiresAtMs: Date.now() + 300 }));
+    const { socket } = await openSocket(fixture, fixture.newToken({ expiresAtMs: Date.now() + 300 }));
     socket.pause();
-    await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
+    await vi.waitFor(async () => expect(await fixture.connections()).toBe(0));
   });
 
   it('DG-15: a rejected client that does not confirm the close is disconnected', async () => {
-    const { send, socket } = await rawSocket(stand);
+    const { send, socket } = await rawSocket(fixture);
     send({ type: 'connection_init', payload: {} });
     socket.pause();
-    await vi.waitFor(async () => expect(await stand.connections()).toBe(0));
+    await vi.waitFor(async () => expect(await fixture.connections()).toBe(0));
   });
 
   it('DG-15: a connection_init whose token cannot be checked is closed with 1013, so that clients reconnect', async () => {
-    await using failing = await startStandOn(database, { authenticateSocket: () => Promise.reject(new Error('away')) });
+    await using failing = await startFixtureOn(database, {
+      authenticateSocket: () => Promise.reject(new Error('away')),
+    });
     const { init, closed } = await rawSocket(failing);
     init('any');
     expect((await closed)[0]).toBe(1013);
@@ -239,7 +241,7 @@ describe('graphql-transport-ws', () => {
       asked.resolve();
       return checked.promise;
     };
-    await using slow = await startStandOn(database, { authenticateSocket });
+    await using slow = await startFixtureOn(database, { authenticateSocket });
     const { init, socket } = await rawSocket(slow);
     init('any');
     await asked.promise;
@@ -252,55 +254,55 @@ describe('graphql-transport-ws', () => {
   });
 
   it('DG-05: internal errors are masked', async () => {
-    vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error('select secret'));
+    vi.spyOn(fixture.transactions, 'register').mockRejectedValue(new Error('select secret'));
     const { value } = await connect().iterate({ query: REGISTER }).next();
     expect(value?.errors?.[0]).toMatchObject({
       message: 'internal error',
       extensions: { code: 'INTERNAL_SERVER_ERROR' },
     });
-    expect(stand.faults).toHaveLength(1);
+    expect(fixture.faults).toHaveLength(1);
   });
 
   it('DG-08: a frame over 64 KiB closes the socket with 1009', async () => {
-    const { send, closed } = await openSocket(stand, stand.token);
+    const { send, closed } = await openSocket(fixture, fixture.token);
     send({ type: 'ping', payload: { filler: 'x'.repeat(64 * 1024) } });
     expect((await closed)[0]).toBe(1009);
   });
 
   it('DG-08: 100 operations run at once, and one more is rejected', async () => {
-    const { send, subscribe, received } = await openSocket(stand, stand.token);
+    const { send, subscribe, received } = await openSocket(fixture, fixture.token);
     for (let id = 0; id <= 100; id += 1) {
       subscribe(String(id), 'subscription { transactionUpdates { cursor } }');
     }
-    await until(() => received.length === 1 && stand.streams.load.streams === 100);
+    await until(() => received.length === 1 && fixture.streams.load.streams === 100);
     expect(received[0]).toMatchObject({ id: '100', type: 'error' });
     send({ type: 'complete', id: '0' });
-    await until(() => stand.streams.load.streams === 99);
+    await until(() => fixture.streams.load.streams === 99);
   });
 
   it('DG-08: a broken socket ends its subscriptions', async () => {
-    const { subscribe, socket } = await openSocket(stand, stand.token);
+    const { subscribe, socket } = await openSocket(fixture, fixture.token);
     subscribe('1', UPDATES);
-    await until(() => stand.streams.load.streams === 1);
+    await until(() => fixture.streams.load.streams === 1);
     socket.terminate();
-    await until(() => stand.streams.load.streams === 0);
+    await until(() => fixture.streams.load.streams === 0);
   });
 
   it('DG-08: a stop closes sockets with 1012', async () => {
-    const { closed } = await openSocket(stand, stand.token);
-    await stand.server.stop();
+    const { closed } = await openSocket(fixture, fixture.token);
+    await fixture.server.stop();
     expect((await closed)[0]).toBe(1012);
   });
 
   it('DG-08: each operation leaves one record, with its request and what it was sent', async () => {
-    const token = stand.newToken({ permissions: [] });
-    const { subscribe, received } = await openSocket(stand, token);
+    const token = fixture.newToken({ permissions: [] });
+    const { subscribe, received } = await openSocket(fixture, token);
     const good = { query: 'query ($a: Boolean!) { me { subject @include(if: $a) } }', variables: { a: true } };
     subscribe('1', good.query, good.variables);
     subscribe('2', UPDATES);
     await until(() => received.length === 3);
-    expect(stand.records).toHaveLength(2);
-    const recorded = (ok: boolean) => stand.records.find((record) => record.ok === ok);
+    expect(fixture.records).toHaveLength(2);
+    const recorded = (ok: boolean) => fixture.records.find((record) => record.ok === ok);
     const responseText = '{"data":{"me":{"subject":"somebody"}}}';
     expect(recorded(true)).toMatchObject({ params: good, principal: { tokenId: token }, responseText });
     expect(recorded(false)?.responseText).toContain('FORBIDDEN');

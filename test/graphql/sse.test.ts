@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { EventReader } from '../support/graphql/event-reader.ts';
-import { OTHER_NODE, startStandOn, until } from '../support/graphql/stand.ts';
+import { OTHER_NODE, startFixtureOn, until } from '../support/graphql/fixture.ts';
 import { beforeEachTest, beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 const database = beforeTests(scratchDatabase);
-const stand = beforeEachTest(() => startStandOn(database));
+const fixture = beforeEachTest(() => startFixtureOn(database));
 
 beforeEach(async () => {
-  await stand.register('t');
+  await fixture.register('t');
 });
 
 const UPDATES = `subscription ($after: String, $filter: TransactionFilter) {
@@ -18,10 +18,10 @@ const UPDATES = `subscription ($after: String, $filter: TransactionFilter) {
 
 describe('transactionUpdates over SSE', () => {
   it('DG-08: each message is a next event with the cursor as its id', async () => {
-    await using reader = await stand.stream(UPDATES, { variables: { after: '0' } });
+    await using reader = await fixture.stream(UPDATES, { variables: { after: '0' } });
     expect(reader.response.status).toBe(200);
     expect(reader.response.headers.get('content-type')).toBe('text/event-stream');
-    await stand.notify('t', 1);
+    await fixture.notify('t', 1);
     const first = await reader.next();
     expect(first).toMatchObject({ event: 'next', id: '1' });
     expect(JSON.parse(first?.data ?? '')).toEqual({
@@ -35,44 +35,44 @@ describe('transactionUpdates over SSE', () => {
         },
       },
     });
-    await stand.notify('t', 3);
+    await fixture.notify('t', 3);
     expect(await reader.next()).toMatchObject({ id: '2' });
   });
 
   it('DG-08: GET with the header is a stream too, in any order of Accept', async () => {
     const query = encodeURIComponent('subscription { transactionUpdates(after: "0") { cursor } }');
-    const headers = { accept: 'application/json, text/event-stream', authorization: `Bearer ${stand.token}` };
-    await using reader = new EventReader(await fetch(`${stand.url}?query=${query}`, { headers }));
-    await stand.notify('t', 1);
+    const headers = { accept: 'application/json, text/event-stream', authorization: `Bearer ${fixture.token}` };
+    await using reader = new EventReader(await fetch(`${fixture.url}?query=${query}`, { headers }));
+    await fixture.notify('t', 1);
     expect(await reader.nextJson()).toEqual({ data: { transactionUpdates: { cursor: '1' } } });
   });
 
   it('DG-08: a subscription without text/event-stream accepted gets 406', async () => {
-    const { status, headers, text } = await stand.query(UPDATES, { headers: { accept: 'application/json' } });
+    const { status, headers, text } = await fixture.query(UPDATES, { headers: { accept: 'application/json' } });
     expect([status, headers.get('accept'), text]).toEqual([406, null, envelope('not_acceptable')]);
-    await until(() => stand.streams.load.streams === 0);
+    await until(() => fixture.streams.load.streams === 0);
   });
 
   it('D6-10: an empty Last-Event-ID counts as none', async () => {
-    for (const status of [1, 2]) await stand.notify('t', status);
-    await using reader = await stand.stream(UPDATES, { variables: { after: '1' }, headers: { 'last-event-id': '' } });
+    for (const status of [1, 2]) await fixture.notify('t', status);
+    await using reader = await fixture.stream(UPDATES, { variables: { after: '1' }, headers: { 'last-event-id': '' } });
     expect(await reader.next()).toMatchObject({ id: '2' });
   });
 
   it('D6-10: delivers only events that match the filter and belong to the node of the token', async () => {
-    await stand.register('foreign', OTHER_NODE);
-    await stand.register('u');
-    await using reader = await stand.stream(UPDATES, {
+    await fixture.register('foreign', OTHER_NODE);
+    await fixture.register('u');
+    await using reader = await fixture.stream(UPDATES, {
       variables: { after: '0', filter: { status: 'DONE', type: 1 } },
     });
-    await stand.notify('foreign', 3);
-    for (const status of [1, 2]) await stand.notify('t', status);
-    await stand.notify('u', 3);
+    await fixture.notify('foreign', 3);
+    for (const status of [1, 2]) await fixture.notify('t', status);
+    await fixture.notify('u', 3);
     expect(await reader.nextJson()).toMatchObject({ data: { transactionUpdates: { transaction: { id: 'u' } } } });
   });
 
   it.each(['x', '-1', '1.5', ' 1', '00', '9'.repeat(40)])('D6-10: %j is an invalid cursor', async (after) => {
-    await using reader = await stand.stream(UPDATES, { variables: { after } });
+    await using reader = await fixture.stream(UPDATES, { variables: { after } });
     const { errors } = await reader.nextJson();
     expect(errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', issues: [{ path: ['after'] }] });
     expect(await reader.next()).toMatchObject({ event: 'complete' });
@@ -80,7 +80,7 @@ describe('transactionUpdates over SSE', () => {
   });
 
   it('D6-10: a cursor that was never issued gets cursor_expired', async () => {
-    await using reader = await stand.stream(UPDATES, { variables: { after: '7' } });
+    await using reader = await fixture.stream(UPDATES, { variables: { after: '7' } });
     expect((await reader.nextJson()).errors[0]).toMatchObject({
       message: 'cursor_expired',
       extensions: { code: 'CURSOR_EXPIRED' },
@@ -89,25 +89,25 @@ describe('transactionUpdates over SSE', () => {
   });
 
   it('DG-08: a client that disconnects leaks nothing', async () => {
-    const reader = await stand.stream(UPDATES);
-    await until(() => stand.streams.load.streams === 1);
+    const reader = await fixture.stream(UPDATES);
+    await until(() => fixture.streams.load.streams === 1);
     await reader[Symbol.asyncDispose]();
-    await until(() => stand.streams.load.streams === 0);
+    await until(() => fixture.streams.load.streams === 0);
   });
 
   it('DG-08: a stop of the event source ends it without complete', async () => {
-    await using reader = await stand.stream(UPDATES);
-    await until(() => stand.streams.load.streams === 1);
-    stand.streams.stop();
+    await using reader = await fixture.stream(UPDATES);
+    await until(() => fixture.streams.load.streams === 1);
+    fixture.streams.stop();
     expect(await reader.next()).toBeUndefined();
   });
 
   it('D2-29 DG-15: it ends with its token without an error and without complete, so that clients reconnect', async () => {
-    const token = stand.newToken({ expiresAtMs: Date.now() + 300 });
-    await using reader = await stand.stream(UPDATES, { token });
+    const token = fixture.newToken({ expiresAtMs: Date.now() + 300 });
+    await using reader = await fixture.stream(UPDATES, { token });
     expect(await reader.next()).toBeUndefined();
-    await until(() => stand.streams.load.streams === 0);
-    await until(() => stand.watch.size === 0);
+    await until(() => fixture.streams.load.streams === 0);
+    await until(() => fixture.watch.size === 0);
   });
 });
 
@@ -115,12 +115,12 @@ describe('transaction over SSE', () => {
   const STATES = 'subscription ($id: ID!) { transaction(id: $id) { id status } }';
 
   it('D6-11: sends the current state at once, each change, and complete at Done', async () => {
-    await stand.notify('t', 1);
-    await using reader = await stand.stream(STATES, { variables: { id: 't' } });
+    await fixture.notify('t', 1);
+    await using reader = await fixture.stream(STATES, { variables: { id: 't' } });
     expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: 'STARTED' } } });
-    await stand.notify('t', 2);
+    await fixture.notify('t', 2);
     expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: 'IN_PROGRESS' } } });
-    await stand.notify('t', 3);
+    await fixture.notify('t', 3);
     expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: 'DONE' } } });
     expect(await reader.next()).toMatchObject({ event: 'complete' });
     expect(await reader.next()).toBeUndefined();
@@ -130,17 +130,17 @@ describe('transaction over SSE', () => {
     [3, 'DONE'],
     [4, 'ERROR'],
   ])('D6-11: sends the state of a final transaction, then complete (status %i)', async (status, name) => {
-    await stand.notify('t', status);
-    await using reader = await stand.stream(STATES, { variables: { id: 't' } });
+    await fixture.notify('t', status);
+    await using reader = await fixture.stream(STATES, { variables: { id: 't' } });
     expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: name } } });
     expect(await reader.next()).toMatchObject({ event: 'complete' });
   });
 
   it('D4-01: an id of another node gets NOT_FOUND, with the same bytes as an unknown id', async () => {
-    await stand.register('foreign', OTHER_NODE);
+    await fixture.register('foreign', OTHER_NODE);
     const [foreign, missing] = await Promise.all(
       ['foreign', 'missing'].map((id) =>
-        stand.query(STATES, { variables: { id }, headers: { accept: 'text/event-stream' } }),
+        fixture.query(STATES, { variables: { id }, headers: { accept: 'text/event-stream' } }),
       ),
     );
     expect(foreign?.status).toBe(200);

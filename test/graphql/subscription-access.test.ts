@@ -2,8 +2,8 @@ import { print } from 'graphql';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createdClient, login, loginOfDemo, operate, PASSWORD } from '../support/graphql/administration.ts';
 import { type EventReader, openStream } from '../support/graphql/event-reader.ts';
+import { until } from '../support/graphql/fixture.ts';
 import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
-import { until } from '../support/graphql/stand.ts';
 import {
   type Portcullis,
   startOnSharedStores,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { withoutValues } from '../../src/api/graphql/execution/error-masking.ts';
+import { useFixture } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
-import { useStand } from '../support/graphql/stand.ts';
 
 const SECRET = 'ZQhunter2';
 const ANY_OF_IT = /ZQ|hunter|4711/;
@@ -97,11 +97,11 @@ const FAULTS: Fault[] = [
   ],
 ];
 
-const stand = useStand();
+const fixture = useFixture();
 
 describe('the error of an invalid value', () => {
   it.each(FAULTS)('D2-21: repeats no value over HTTP, and says what is wrong: %s', async (_name, operation, told) => {
-    const { status, text } = await stand.query(operation.query, operation);
+    const { status, text } = await fixture.query(operation.query, operation);
     expect(status).toBe(400);
     expect(text).not.toMatch(ANY_OF_IT);
     expect(text).toContain(JSON.stringify(told).slice(1, -1));
@@ -109,13 +109,13 @@ describe('the error of an invalid value', () => {
   });
 
   it('D2-21: repeats no value in a batch', async () => {
-    const { status, text, json } = await stand.post(FAULTS.slice(0, 10).map(([, operation]) => operation));
+    const { status, text, json } = await fixture.post(FAULTS.slice(0, 10).map(([, operation]) => operation));
     expect([status, json.every(({ errors }: { errors?: unknown }) => errors !== undefined)]).toEqual([200, true]);
     expect(text).not.toMatch(ANY_OF_IT);
   });
 
   it('D2-21: repeats no value over a socket', async () => {
-    using socket = await openSocket(stand, stand.token);
+    using socket = await openSocket(fixture, fixture.token);
     for (const [name, operation] of FAULTS) {
       const { text } = await socket.answerTo(operation.query, operation.variables);
       expect(text, name).toContain('"message"');
@@ -130,14 +130,14 @@ describe('the error of an invalid value', () => {
     ['a number', { f: { type: SECRET } }],
     ['a time', { f: { updatedSince: SECRET } }],
   ])('D2-21: repeats no value of a subscription: %s', async (_name, variables) => {
-    const { text } = await stand.query(UPDATES, { variables, headers: { accept: 'text/event-stream' } });
+    const { text } = await fixture.query(UPDATES, { variables, headers: { accept: 'text/event-stream' } });
     expect(text).toContain('"errors"');
     expect(text).not.toMatch(ANY_OF_IT);
   });
 
   it('D2-21: repeats an unknown operation name only if it is a valid name', async () => {
     const operations = 'query a { me { nodeId } } query b { me { nodeId } }';
-    const { text } = await stand.query(operations, { operationName: `it is "${SECRET}".` });
+    const { text } = await fixture.query(operations, { operationName: `it is "${SECRET}".` });
     expect(text).toContain('"errors"');
     expect(text).not.toMatch(ANY_OF_IT);
   });

@@ -8,7 +8,7 @@ import { MAX_WAITING_CHUNKS } from '../../src/features/user-migrations/migration
 import type { Log } from '../../src/lib/log.ts';
 import { recordsOf } from '../support/audit/records.ts';
 import { MISSING, operate } from '../support/graphql/administration.ts';
-import { type Stand, startStand } from '../support/graphql/stand.ts';
+import { type Fixture, startFixture } from '../support/graphql/fixture.ts';
 import {
   browserForm,
   CSV,
@@ -224,14 +224,14 @@ describe('an upload to the whole instance', () => {
 });
 
 describe('the upload transport', () => {
-  let stand: Stand;
+  let fixture: Fixture;
   let use: (source: AsyncIterable<Uint8Array>) => Promise<void>;
   const takeAll: typeof use = async (given) => {
     for await (const _chunk of given);
   };
 
   beforeAll(async () => {
-    stand = await startStand({
+    fixture = await startFixture({
       uploadLimits: { maxBytes: MAX_BYTES, maxPauseMs: 1_000 },
       services: {
         migrationFiles: {
@@ -248,9 +248,9 @@ describe('the upload transport', () => {
     use = takeAll;
   });
 
-  afterAll(() => stand[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
-  const base = () => stand.url.replace(/\/graphql$/, '');
+  const base = () => fixture.url.replace(/\/graphql$/, '');
 
   it('D2-14: a chunked form gets a 413 as soon as it passes its limit, and its reader gets the error', async () => {
     let told: unknown;
@@ -330,5 +330,5 @@ describe('the upload transport', () => {
 
   const beginning = () => formOf([operationsPart, mapPart, filePart], '').subarray(0, -2);
 
-  const open = () => openPost(base(), formHeaders(stand.token));
+  const open = () => openPost(base(), formHeaders(fixture.token));
 });

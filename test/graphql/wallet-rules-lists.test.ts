@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
+import { OTHER_NODE, useFixture } from '../support/graphql/fixture.ts';
 import {
   AssignNetworkDocument,
   CreateWalletRuleDocument,
@@ -16,7 +16,7 @@ const RULES = 23;
 const networks = Array.from({ length: 5 }, (_, index) => `99999999-0000-4000-8000-00000000000${9 - index}`);
 const strange = '99999999-0000-4000-8000-0000000000aa';
 
-const stand = useStand();
+const fixture = useFixture();
 let account: string;
 let wallets: string[];
 let ruleIds: string[];
@@ -24,21 +24,21 @@ let foreignWallet: string;
 let foreignRule: string;
 
 beforeAll(async () => {
-  const door = stand.database.db.unscoped('test');
+  const door = fixture.database.db.unscoped('test');
   await door.run((k) => k.insertInto('chains').values({ id: OTHER_CHAIN, name: 'polygon' }));
   const rows = networks.map((id, index) => ({ id, chain_id: CHAIN, name: `net ${index}`, created_at: minute(index) }));
   await door.run((k) => k.insertInto('networks').values(rows));
   await door.run((k) =>
     k.insertInto('networks').values({ id: strange, chain_id: OTHER_CHAIN, name: 'far', created_at: minute(9) }),
   );
-  [account = ''] = await stand.addAccounts(1);
-  wallets = await stand.addWallets(account, 4);
-  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
-  [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
+  [account = ''] = await fixture.addAccounts(1);
+  wallets = await fixture.addWallets(account, 4);
+  const [foreign = ''] = await fixture.addAccounts(1, { nodeId: OTHER_NODE });
+  [foreignWallet = ''] = await fixture.addWallets(foreign, 1, OTHER_NODE);
   ruleIds = [];
   for (let index = 0; index < RULES; index += 1) ruleIds.push(await addRule(wallets[0] ?? ''));
   for (const wallet of wallets.slice(1)) await addRule(wallet);
-  foreignRule = await addRule(foreignWallet, stand.newToken({ nodeId: OTHER_NODE }));
+  foreignRule = await addRule(foreignWallet, fixture.newToken({ nodeId: OTHER_NODE }));
   for (const id of networks.slice(0, 3)) await assign(wallets[0] ?? '', id);
   await assign(wallets[1] ?? '', networks[4] ?? '');
 });
@@ -47,16 +47,16 @@ function minute(index: number): string {
   return new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();
 }
 
-async function addRule(walletId: string, token = stand.token): Promise<string> {
+async function addRule(walletId: string, token = fixture.token): Promise<string> {
   const permissionlessTransferLimitRule = { maxAmount: 1, timePeriod: 'day', timePeriodValue: 1 };
   const type = 'permissionless_transfer_limit';
   const input = { name: '', type, networkId: MISSING, networkCurrencyId: MISSING, permissionlessTransferLimitRule };
-  const { result } = await stand.run(CreateWalletRuleDocument, { walletId, input }, { token });
+  const { result } = await fixture.run(CreateWalletRuleDocument, { walletId, input }, { token });
   return result.__typename === 'WalletRule' ? result.id : '';
 }
 
-async function assign(walletId: string, networkId: string, token = stand.token) {
-  return (await stand.run(AssignNetworkDocument, { walletId, networkId }, { token })).result;
+async function assign(walletId: string, networkId: string, token = fixture.token) {
+  return (await fixture.run(AssignNetworkDocument, { walletId, networkId }, { token })).result;
 }
 
 function idOf(edge: { node: { id: string } }): string {
@@ -67,7 +67,7 @@ describe('walletRules', () => {
   it('D4-01: for an unknown wallet, one of another node and an invalid id get the same NOT_FOUND', async () => {
     const texts = [];
     for (const walletId of [MISSING, foreignWallet, 'wallet', '']) {
-      const { text } = await stand.query('query ($id: ID!) { walletRules(walletId: $id) { totalCount } }', {
+      const { text } = await fixture.query('query ($id: ID!) { walletRules(walletId: $id) { totalCount } }', {
         variables: { id: walletId },
       });
       texts.push(text);
@@ -79,7 +79,7 @@ describe('walletRules', () => {
   it('DG-13 D4-01: without a wallet are the rules of every wallet of the node, filtered by type and time of the last change', async () => {
     const all = async (more = '') => {
       const list = `walletRules(first: 100${more}) { totalCount edges { node { id type updatedAt } } }`;
-      const { json } = await stand.query(`{ ${list} }`);
+      const { json } = await fixture.query(`{ ${list} }`);
       expect(json.data.walletRules.totalCount).toBe(json.data.walletRules.edges.length);
       return json.data.walletRules.edges.map(({ node }: { node: object }) => node);
     };
@@ -90,29 +90,29 @@ describe('walletRules', () => {
     expect(await all(', type: "auto_transfer"')).toEqual([]);
     await new Promise((resolve) => setTimeout(resolve, 5));
     const since = new Date().toISOString();
-    await stand.run(SetWalletRuleStatusDocument, { id: ruleIds[4] ?? '', status: 'DISABLED' });
+    await fixture.run(SetWalletRuleStatusDocument, { id: ruleIds[4] ?? '', status: 'DISABLED' });
     const changed = await all(`, changedSince: "${since}"`);
     expect(changed.map(({ id }: { id: string }) => id)).toEqual([ruleIds[4]]);
     expect(await all(`, changedSince: "${since}", walletId: "${wallets[1]}"`)).toEqual([]);
-    await stand.run(SetWalletRuleStatusDocument, { id: ruleIds[4] ?? '', status: 'ACTIVE' });
+    await fixture.run(SetWalletRuleStatusDocument, { id: ruleIds[4] ?? '', status: 'ACTIVE' });
   });
 
   it('D4-01: a rule of another node is null, as an unknown one is', async () => {
     for (const id of [foreignRule, MISSING, 'rule', '\0']) {
-      expect(await stand.run(WalletRuleDocument, { id })).toEqual({ walletRule: null });
+      expect(await fixture.run(WalletRuleDocument, { id })).toEqual({ walletRule: null });
     }
   });
 });
 
 describe('networks', () => {
   it('DG-13: are every network in the order of creation, for any token', async () => {
-    const token = stand.newToken({ permissions: [], nodeId: OTHER_NODE });
-    const all = (await stand.run(NetworksDocument, {}, { token })).networks;
+    const token = fixture.newToken({ permissions: [], nodeId: OTHER_NODE });
+    const all = (await fixture.run(NetworksDocument, {}, { token })).networks;
     expect(all.totalCount).toBe(6);
     expect(all.edges.map(idOf)).toEqual([...networks, strange]);
     expect(all.edges[5]?.node).toEqual({ id: strange, name: 'far', chain: 'polygon' });
-    const first = (await stand.run(NetworksDocument, { first: 4 })).networks;
-    const rest = (await stand.run(NetworksDocument, { first: 4, after: first.pageInfo.endCursor })).networks;
+    const first = (await fixture.run(NetworksDocument, { first: 4 })).networks;
+    const rest = (await fixture.run(NetworksDocument, { first: 4, after: first.pageInfo.endCursor })).networks;
     expect([...first.edges, ...rest.edges].map(idOf)).toEqual([...networks, strange]);
   });
 
@@ -125,11 +125,11 @@ describe('networks', () => {
       currency(2, networks[0] ?? ''),
       currency(3, strange),
     ];
-    await stand.database.db.unscoped('test').run((k) => k.insertInto('network_currencies').values(rows));
-    const token = stand.newToken({ permissions: [], nodeId: OTHER_NODE });
+    await fixture.database.db.unscoped('test').run((k) => k.insertInto('network_currencies').values(rows));
+    const token = fixture.newToken({ permissions: [], nodeId: OTHER_NODE });
     const of = async (args: string) => {
       const fields = 'totalCount edges { node { id networkId symbol name decimals } }';
-      const { json } = await stand.query(`{ networkCurrencies${args} { ${fields} } }`, { token });
+      const { json } = await fixture.query(`{ networkCurrencies${args} { ${fields} } }`, { token });
       return json.errors ?? json.data.networkCurrencies.edges.map(({ node }: { node: object }) => node);
     };
     const shown = rows.map(({ network_id: networkId, ...rest }) => ({
@@ -145,14 +145,14 @@ describe('networks', () => {
 
   it('DG-01: may have an explorer URL, also below a wallet', async () => {
     const explorerUrl = 'https://explorer.example/tx/{hash}';
-    await stand.database.db.unscoped('test').run((k) =>
+    await fixture.database.db.unscoped('test').run((k) =>
       k
         .updateTable('networks')
         .set({ explorer_url: explorerUrl })
         .where('id', '=', networks[0] ?? ''),
     );
     const fields = 'edges { node { explorerUrl } }';
-    const { json } = await stand.query(
+    const { json } = await fixture.query(
       `{ networks(first: 2) { ${fields} } wallet(id: "${wallets[0]}") { networks(first: 1) { ${fields} } } }`,
     );
     expect(json.data.networks.edges).toEqual([{ node: { explorerUrl } }, { node: { explorerUrl: null } }]);
@@ -195,7 +195,7 @@ describe('networks', () => {
 
 describe('wallets', () => {
   it('DG-01: have their account, their networks in order of assignment, and their rules', async () => {
-    const { wallet } = await stand.run(WalletDocument, { id: wallets[0]?.toUpperCase() ?? '' });
+    const { wallet } = await fixture.run(WalletDocument, { id: wallets[0]?.toUpperCase() ?? '' });
     expect(wallet).toMatchObject({ id: wallets[0], chain: 'ethereum', account: { id: account } });
     expect(wallet?.networks.edges.map(idOf)).toEqual(networks.slice(0, 3));
     expect([wallet?.networks.totalCount, wallet?.rules.totalCount]).toEqual([3, RULES]);
@@ -203,9 +203,9 @@ describe('wallets', () => {
 
   it('D4-01: of another node are null, and in no list', async () => {
     for (const id of [foreignWallet, MISSING, 'wallet']) {
-      expect(await stand.run(WalletDocument, { id })).toEqual({ wallet: null });
+      expect(await fixture.run(WalletDocument, { id })).toEqual({ wallet: null });
     }
-    const { json } = await stand.query('{ wallets { totalCount edges { node { id } } } }');
+    const { json } = await fixture.query('{ wallets { totalCount edges { node { id } } } }');
     expect(json.data.wallets.edges.map(idOf)).toEqual(wallets);
     expect(json.data.wallets.totalCount).toBe(4);
   });
@@ -215,7 +215,7 @@ describe('wallets', () => {
       const variables = { filter };
       const document =
         'query ($filter: WalletFilter) { wallets(filter: $filter) { totalCount edges { node { id } } } }';
-      const { json } = await stand.query(document, { variables });
+      const { json } = await fixture.query(document, { variables });
       return json.errors?.[0].extensions.issues ?? json.data.wallets.edges.map(idOf);
     };
     expect(await of({ accountId: account.toUpperCase() })).toEqual(wallets);

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { OTHER_NODE, until, useFixture } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
-import { OTHER_NODE, until, useStand } from '../support/graphql/stand.ts';
 import {
   CreateWalletRuleDocument,
   PreviewWalletDocument,
@@ -16,15 +16,15 @@ const AT = '2026-11-21T10:30:00Z';
 const LEAF = { field: 'balance', op: '<', value: 100, network_currency_id: ID };
 const LOW = [{ field: 'balance', networkCurrencyId: ID.toUpperCase(), value: '99.99' }];
 
-const stand = useStand();
+const fixture = useFixture();
 let wallet: string;
 let foreignWallet: string;
 
 beforeAll(async () => {
-  const [account = ''] = await stand.addAccounts(1);
-  [wallet = ''] = await stand.addWallets(account, 1);
-  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
-  [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
+  const [account = ''] = await fixture.addAccounts(1);
+  [wallet = ''] = await fixture.addWallets(account, 1);
+  const [foreign = ''] = await fixture.addAccounts(1, { nodeId: OTHER_NODE });
+  [foreignWallet = ''] = await fixture.addWallets(foreign, 1, OTHER_NODE);
 });
 
 function autoTransfer(ruleLogic: unknown = LEAF): WalletRuleInput {
@@ -43,18 +43,18 @@ function transfer(amount: string | number, at = AT) {
 }
 
 async function preview(input: PreviewWalletRuleInput) {
-  return (await stand.run(PreviewWalletRuleDocument, { input })).previewWalletRule;
+  return (await fixture.run(PreviewWalletRuleDocument, { input })).previewWalletRule;
 }
 
-async function stored(input: WalletRuleInput, walletId = wallet, token = stand.token): Promise<string> {
-  const { result } = await stand.run(CreateWalletRuleDocument, { walletId, input }, { token });
+async function stored(input: WalletRuleInput, walletId = wallet, token = fixture.token): Promise<string> {
+  const { result } = await fixture.run(CreateWalletRuleDocument, { walletId, input }, { token });
   return result.__typename === 'WalletRule' ? result.id : '';
 }
 
 const document = `query ($input: PreviewWalletRuleInput!) { previewWalletRule(input: $input) { fires } }`;
 
-async function refused(input: unknown, token = stand.token) {
-  const { status, json } = await stand.query(document, { variables: { input }, token });
+async function refused(input: unknown, token = fixture.token) {
+  const { status, json } = await fixture.query(document, { variables: { input }, token });
   expect([status, json.data ?? null]).toEqual([200, null]);
   return json.errors[0];
 }
@@ -117,14 +117,14 @@ describe('previewWalletRule', () => {
   it('DG-10: evaluates a stored rule, only of its own node', async () => {
     const ruleId = await stored(autoTransfer());
     expect(await preview({ ruleId: ruleId.toUpperCase(), balances: LOW })).toMatchObject({ fires: true });
-    await stand.run(SetWalletRuleStatusDocument, { id: ruleId, status: 'DISABLED' });
+    await fixture.run(SetWalletRuleStatusDocument, { id: ruleId, status: 'DISABLED' });
     const { fires, explanation } = await preview({ ruleId, balances: LOW });
     expect(fires).toBe(false);
     expect(explanation.map(({ path, reason }) => [path, reason])).toEqual([
       ['auto_transfer_rule.rule_logic', null],
       ['status', 'the rule is disabled'],
     ]);
-    const foreign = await stored(limit(), foreignWallet, stand.newToken({ nodeId: OTHER_NODE }));
+    const foreign = await stored(limit(), foreignWallet, fixture.newToken({ nodeId: OTHER_NODE }));
     expect(foreign).not.toBe('');
     const [one, other] = [
       await refused({ ruleId: MISSING, balances: [] }),
@@ -163,19 +163,19 @@ describe('previewWalletRule', () => {
     const { extensions } = await refused(input);
     expect(extensions.code).toBe('BAD_USER_INPUT');
     expect(extensions.issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
-    expect(stand.faults).toEqual([]);
+    expect(fixture.faults).toEqual([]);
   });
 });
 
 describe('previewWallet', () => {
   const verdicts = async (walletId: string, facts = { balances: LOW, transfers: [transfer(101)], at: AT }) => {
-    const { rules } = (await stand.run(PreviewWalletDocument, { walletId, facts })).previewWallet;
+    const { rules } = (await fixture.run(PreviewWalletDocument, { walletId, facts })).previewWallet;
     return rules.map(({ name, fires, unmet }) => [name, fires, unmet?.path ?? null]);
   };
 
   it('DG-16: evaluates active rules with the same facts, by priority and then age, those without priority last', async () => {
-    const [account = ''] = await stand.addAccounts(1);
-    const [id = ''] = await stand.addWallets(account, 1);
+    const [account = ''] = await fixture.addAccounts(1);
+    const [id = ''] = await fixture.addWallets(account, 1);
     const other = { ...LEAF, field: 'other' };
     const rules: [name: string, priority: number | null, input: WalletRuleInput][] = [
       ['none, first', null, autoTransfer()],
@@ -187,7 +187,7 @@ describe('previewWallet', () => {
     ];
     for (const [name, priority, input] of rules) {
       const ruleId = await stored({ ...input, name, priority }, id);
-      if (name === 'disabled') await stand.run(SetWalletRuleStatusDocument, { id: ruleId, status: 'DISABLED' });
+      if (name === 'disabled') await fixture.run(SetWalletRuleStatusDocument, { id: ruleId, status: 'DISABLED' });
     }
     const logic = 'auto_transfer_rule.rule_logic';
     expect(await verdicts(id.toUpperCase())).toEqual([
@@ -197,42 +197,42 @@ describe('previewWallet', () => {
       ['none, first', true, null],
       ['none, second', false, 'sign_and_approve_rule'],
     ]);
-    const unknown = await stand.run(PreviewWalletDocument, { walletId: id, facts: { balances: [] } });
+    const unknown = await fixture.run(PreviewWalletDocument, { walletId: id, facts: { balances: [] } });
     expect(unknown.previewWallet.rules.map(({ fires, unmet }) => [fires, unmet?.reason !== null])).toEqual(
       Array(5).fill([false, true]),
     );
   });
 
   it('DG-16: a wallet without rules has no results; an unknown one and one of another node get the same NOT_FOUND', async () => {
-    const [account = ''] = await stand.addAccounts(1);
-    const [empty = ''] = await stand.addWallets(account, 1);
+    const [account = ''] = await fixture.addAccounts(1);
+    const [empty = ''] = await fixture.addWallets(account, 1);
     expect(await verdicts(empty)).toEqual([]);
     const walletPreview = `query ($walletId: ID!, $facts: PreviewFacts!) {
       previewWallet(walletId: $walletId, facts: $facts) { rules { name } }
     }`;
     const texts = [MISSING, foreignWallet, 'wallet'].map(async (walletId) => {
-      return (await stand.query(walletPreview, { variables: { walletId, facts: { balances: [] } } })).text;
+      return (await fixture.query(walletPreview, { variables: { walletId, facts: { balances: [] } } })).text;
     });
     expect(new Set(await Promise.all(texts)).size).toBe(1);
     expect(await texts[0]).toContain('"code":"NOT_FOUND"');
   });
 
   it('DG-16: a wallet with more than 500 active rules is rejected', async () => {
-    const [account = ''] = await stand.addAccounts(1);
-    const [full = ''] = await stand.addWallets(account, 1);
+    const [account = ''] = await fixture.addAccounts(1);
+    const [full = ''] = await fixture.addWallets(account, 1);
     const first = await stored(limit(), full);
-    await stand.database.db.unscoped('a test sets its rows').raw(
+    await fixture.database.db.unscoped('a test sets its rows').raw(
       (sql) => sql`insert into wallet_rules (id, node_id, wallet_id, name, type, network_id, network_currency_id,
           permissionless_transfer_limit_rule, created_at, updated_at)
         select gen_random_uuid(), node_id, wallet_id, name, type, network_id, network_currency_id,
           permissionless_transfer_limit_rule, now(), now()
         from wallet_rules cross join generate_series(1, 500) where id = ${first}`,
     );
-    const tooMany = await stand.query(
+    const tooMany = await fixture.query(
       `{ previewWallet(walletId: "${full}", facts: {balances: []}) { rules { name } } }`,
     );
     expect(tooMany.json.errors[0].extensions.code).toBe('PAGE_TOO_LARGE');
-    await stand.run(SetWalletRuleStatusDocument, { id: first, status: 'DISABLED' });
+    await fixture.run(SetWalletRuleStatusDocument, { id: first, status: 'DISABLED' });
     expect(await verdicts(full)).toHaveLength(500);
   });
 });
@@ -245,7 +245,7 @@ describe('the cost of a preview', () => {
       `a${at}: previewWallet(walletId: $id, facts: ${form}) { rules { name } }`;
     const declared = form === '$facts' ? '$facts: PreviewFacts!' : '$balances: [BalanceInput!]!';
     const query = `query ($id: ID!, ${declared}) { ${Array.from({ length: previews }, previewed).join(' ')} }`;
-    const { json } = await stand.query(query, { variables: { id: wallet, ...facts } });
+    const { json } = await fixture.query(query, { variables: { id: wallet, ...facts } });
     return json.errors?.[0];
   }
 
@@ -285,12 +285,12 @@ describe('the digits of numbers in variables', () => {
 
   it('DG-07 D5-03: are all kept in a GET request', async () => {
     const parameters = new URLSearchParams({ query, variables });
-    const { json } = await stand.fetch({ headers: { authorization: `Bearer ${stand.token}` } }, `?${parameters}`);
+    const { json } = await fixture.fetch({ headers: { authorization: `Bearer ${fixture.token}` } }, `?${parameters}`);
     expect(json).toEqual({ data: exact });
   });
 
   it('DG-07 D5-03: are all kept in an operation on a socket', async () => {
-    using opened = await openSocket(stand, stand.token);
+    using opened = await openSocket(fixture, fixture.token);
     opened.socket.send(
       `{"type":"subscribe","id":"1","payload":{"query":${JSON.stringify(query)},"variables":${variables}}}`,
     );

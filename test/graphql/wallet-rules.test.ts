@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { OTHER_NODE, useStand } from '../support/graphql/stand.ts';
+import { OTHER_NODE, useFixture } from '../support/graphql/fixture.ts';
 import {
   CreateWalletRuleDocument,
   ReplaceWalletRuleDocument,
@@ -14,16 +14,16 @@ const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
 const FORTY = '1234567890123456789012345678901234567890';
 const LEAF = { field: 'balance', op: 'less-than', value: 100, network_currency_id: ID };
 
-const stand = useStand();
+const fixture = useFixture();
 let wallet: string;
 let otherWallet: string;
 let foreignWallet: string;
 
 beforeAll(async () => {
-  const [account = ''] = await stand.addAccounts(1);
-  [wallet = '', otherWallet = ''] = await stand.addWallets(account, 2);
-  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
-  [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
+  const [account = ''] = await fixture.addAccounts(1);
+  [wallet = '', otherWallet = ''] = await fixture.addWallets(account, 2);
+  const [foreign = ''] = await fixture.addAccounts(1, { nodeId: OTHER_NODE });
+  [foreignWallet = ''] = await fixture.addWallets(foreign, 1, OTHER_NODE);
 });
 
 function autoTransfer(changes: Partial<WalletRuleInput> = {}, own: object = {}): WalletRuleInput {
@@ -37,11 +37,11 @@ function limit(changes: Partial<WalletRuleInput> = {}): WalletRuleInput {
   return { name: '', type, networkId: ID, networkCurrencyId: ID, permissionlessTransferLimitRule, ...changes };
 }
 
-async function create(input: WalletRuleInput, walletId = wallet, token = stand.token) {
-  return (await stand.run(CreateWalletRuleDocument, { walletId, input }, { token })).result;
+async function create(input: WalletRuleInput, walletId = wallet, token = fixture.token) {
+  return (await fixture.run(CreateWalletRuleDocument, { walletId, input }, { token })).result;
 }
 
-async function created(input: WalletRuleInput = limit(), walletId = wallet, token = stand.token) {
+async function created(input: WalletRuleInput = limit(), walletId = wallet, token = fixture.token) {
   const rule = await create(input, walletId, token);
   if (rule.__typename !== 'WalletRule') throw new Error(JSON.stringify(rule));
   return rule;
@@ -52,7 +52,7 @@ async function replace(
   input: WalletRuleInput,
   more: { walletId?: string; ifVersion?: number | null } = {},
 ) {
-  return (await stand.run(ReplaceWalletRuleDocument, { walletId: wallet, id, input, ...more })).result;
+  return (await fixture.run(ReplaceWalletRuleDocument, { walletId: wallet, id, input, ...more })).result;
 }
 
 describe('createWalletRule', () => {
@@ -76,7 +76,7 @@ describe('createWalletRule', () => {
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updatedAt: rule.createdAt,
     });
-    expect((await stand.run(WalletRuleDocument, { id: rule.id.toUpperCase() })).walletRule).toMatchObject({
+    expect((await fixture.run(WalletRuleDocument, { id: rule.id.toUpperCase() })).walletRule).toMatchObject({
       id: rule.id,
       version: 1,
     });
@@ -96,13 +96,13 @@ describe('createWalletRule', () => {
     }`;
     const own = { amount: 'HERE', ruleLogic: { and: [{ ...LEAF, value: 'HERE' }] } };
     const variables = { walletId: wallet, input: autoTransfer({}, own) };
-    const answer = await stand.post(JSON.stringify({ query: document, variables }).replaceAll('"HERE"', given));
+    const answer = await fixture.post(JSON.stringify({ query: document, variables }).replaceAll('"HERE"', given));
     expect(answer.text).toContain(`"amount":"${text}"`);
     expect(answer.text).toContain(`"value":${text},`);
   });
 
   it('DG-07 D5-03: no digit is lost in literals of the document, and in variables inside them', async () => {
-    const { text } = await stand.query(
+    const { text } = await fixture.query(
       `mutation ($currency: JSON) {
         createWalletRule(walletId: "${wallet}", input: {
           name: "x", type: "auto_transfer", networkId: "${ID}", networkCurrencyId: "${ID}",
@@ -148,10 +148,10 @@ describe('createWalletRule', () => {
       query: 'mutation ($w: ID!, $i: WalletRuleInput!) { createWalletRule(walletId: $w, input: $i) { __typename } }',
       variables: { w: wallet, i: autoTransfer({}, own) },
     }).replace('"HERE"', given);
-    const { status, json } = await stand.post(body);
+    const { status, json } = await fixture.post(body);
     expect(status).toBe(400);
     expect(json.errors[0].message).toMatch(/Decimal must be a number|priority/);
-    expect(stand.faults).toEqual([]);
+    expect(fixture.faults).toEqual([]);
   });
 
   const DEEP = `${'{"not":'.repeat(10_000)}1${'}'.repeat(10_000)}`;
@@ -176,11 +176,11 @@ describe('createWalletRule', () => {
       }`,
       variables: { w: wallet, i: autoTransfer({}, { ruleLogic: 'HERE' }) },
     }).replace('"HERE"', ruleLogic);
-    const { json } = await stand.post(body);
+    const { json } = await fixture.post(body);
     const { __typename, issues } = json.data.createWalletRule;
     expect(__typename).toBe('ValidationError');
     expect(issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
-    expect(stand.faults).toEqual([]);
+    expect(fixture.faults).toEqual([]);
   });
 
   it('4.2-02 D4-01: is a NotFoundError for an unknown wallet, one of another node, and an invalid id', async () => {
@@ -193,7 +193,7 @@ describe('createWalletRule', () => {
 describe('replaceWalletRule', () => {
   it('D5-05: replaces in full and raises the version, and keeps the status', async () => {
     const { id, createdAt } = await created(autoTransfer({ priority: 7, signAndApproveRule: {} }));
-    await stand.run(SetWalletRuleStatusDocument, { id, status: 'DISABLED' });
+    await fixture.run(SetWalletRuleStatusDocument, { id, status: 'DISABLED' });
     expect(await replace(id, limit())).toMatchObject({
       __typename: 'WalletRule',
       type: 'permissionless_transfer_limit',
@@ -218,7 +218,7 @@ describe('replaceWalletRule', () => {
 
   it('4.3-03 D4-01: is a NotFoundError for an unknown rule and one of another wallet or node, at any version', async () => {
     const { id } = await created();
-    const token = stand.newToken({ nodeId: OTHER_NODE });
+    const token = fixture.newToken({ nodeId: OTHER_NODE });
     const foreign = await created(limit(), foreignWallet, token);
     for (const [rule, walletId] of [
       [MISSING, wallet],
@@ -247,7 +247,7 @@ describe('setWalletRuleStatus', () => {
   it('D5-05: a change raises the version, and setting the same status does not', async () => {
     const { id } = await created();
     const set = async (status: 'ACTIVE' | 'DISABLED') =>
-      (await stand.run(SetWalletRuleStatusDocument, { id, status })).result;
+      (await fixture.run(SetWalletRuleStatusDocument, { id, status })).result;
     expect(await set('DISABLED')).toMatchObject({ status: 'DISABLED', version: 2 });
     expect(await set('DISABLED')).toMatchObject({ status: 'DISABLED', version: 2 });
     expect(await set('ACTIVE')).toMatchObject({ status: 'ACTIVE', version: 3 });
@@ -256,7 +256,7 @@ describe('setWalletRuleStatus', () => {
   it('D5-05: with ifVersion succeeds only at that version', async () => {
     const { id } = await created();
     const set = async (status: 'ACTIVE' | 'DISABLED', ifVersion: number | null) =>
-      (await stand.run(SetWalletRuleStatusDocument, { id, status, ifVersion })).result;
+      (await fixture.run(SetWalletRuleStatusDocument, { id, status, ifVersion })).result;
     for (const status of ['ACTIVE', 'DISABLED'] as const) {
       for (const ifVersion of [0, 2, -1]) expect((await set(status, ifVersion)).__typename).toBe('PreconditionError');
     }
@@ -266,9 +266,9 @@ describe('setWalletRuleStatus', () => {
   });
 
   it('D4-01: is a NotFoundError for an unknown rule and one of another node', async () => {
-    const foreign = await created(limit(), foreignWallet, stand.newToken({ nodeId: OTHER_NODE }));
+    const foreign = await created(limit(), foreignWallet, fixture.newToken({ nodeId: OTHER_NODE }));
     for (const id of [MISSING, foreign.id, 'rule', randomUUID()]) {
-      const { result } = await stand.run(SetWalletRuleStatusDocument, { id, status: 'DISABLED' });
+      const { result } = await fixture.run(SetWalletRuleStatusDocument, { id, status: 'DISABLED' });
       expect(result).toEqual({ __typename: 'NotFoundError', message: 'not found' });
     }
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { expect, it } from 'vitest';
 import { withTimeout } from '../../src/lib/with-timeout.ts';
-import { standStill } from '../support/lib/stand-still.ts';
+import { blockEventLoop } from '../support/lib/block-event-loop.ts';
 
 const TIMEOUT_MS = 200;
 
@@ -18,6 +18,6 @@ it('rejects when the work takes longer than the timeout, and names the timeout',
 it('reads data that arrived while the event loop was blocked before it applies the timeout', async () => {
   const work = once(createReadStream(import.meta.filename), 'data').then(() => 'read');
   const answer = withTimeout(work, TIMEOUT_MS);
-  standStill(2 * TIMEOUT_MS);
+  blockEventLoop(2 * TIMEOUT_MS);
   expect(await answer).toBe('read');
 });

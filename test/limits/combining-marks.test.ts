@@ -6,7 +6,7 @@ import { PASSWORD } from '../support/graphql/administration.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
-import { fileOf, filesOn, work } from '../support/user-migrations/files-stand.ts';
+import { fileOf, filesOn, work } from '../support/user-migrations/files-fixture.ts';
 
 const p = usePortcullis();
 let token: string;

@@ -3,7 +3,7 @@ import { databaseEventLog, hasMore, type LoggedEvent, PAGE_BYTES } from '../../s
 import { HeldMemory } from '../../src/platform/held-memory.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { hasGot, logged, overSocket, overSse, registered } from '../support/realtime/live.ts';
-import { notification } from '../support/webhook/stand.ts';
+import { notification } from '../support/webhook/fixture.ts';
 
 const EVENTS = 70;
 /** Few rows of it make a page, and the limit of a first page is met by their number otherwise. */

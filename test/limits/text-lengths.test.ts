@@ -7,7 +7,7 @@ import { type Agent, connect } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { migrationsOf, newUser } from '../support/user-migrations/calls.ts';
-import { fileOf, filesOn, work } from '../support/user-migrations/files-stand.ts';
+import { fileOf, filesOn, work } from '../support/user-migrations/files-fixture.ts';
 import { autoTransfer, leaf, limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
 let p: Portcullis;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AlertFault, FAULTS } from '../support/alerts/faults.ts';
+import { alertFixture, type Fixture } from '../support/alerts/fixture.ts';
 import { RATE_INTERVAL } from '../support/alerts/monitor.ts';
-import { alertStand, type Stand } from '../support/alerts/stand.ts';
 import { alerts, dashboardExpressions, dashboardVariable } from '../support/observability/documents.ts';
 import { describeReal } from '../support/services/real.ts';
 import { whyNoSmallDisk } from '../support/start/small-disk.ts';
@@ -21,25 +21,25 @@ it('every alert is raised by a simulated fault, and every expected side alert ex
 
 describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}`, () => {
   describeReal(['postgres', 'redis', 'kafka', 'prometheus'], 'two gateways and a worker, watched by Prometheus', () => {
-    let stand: Stand;
+    let fixture: Fixture;
     const reports: string[][] = [];
     beforeAll(async () => {
-      stand = await alertStand();
+      fixture = await alertFixture();
       await vi.waitFor(async () => {
-        expect(await stand.monitor.query('up == 1')).toHaveLength(3);
-        expect(stand.load.acknowledged()).toBeGreaterThan(100);
+        expect(await fixture.monitor.query('up == 1')).toHaveLength(3);
+        expect(fixture.load.acknowledged()).toBeGreaterThan(100);
       }, WAIT);
       await quiet();
     });
     afterAll(async () => {
       process.stdout.write(`\n${tableOf(reports)}\n`);
-      await stand?.[Symbol.asyncDispose]();
+      await fixture?.[Symbol.asyncDispose]();
     });
 
     /** Resolves when no alert fires, nor is about to. */
     async function quiet(): Promise<void> {
       await vi.waitFor(async () => {
-        const left = (await stand.monitor.alerts()).map(({ labels, state }) => `${labels.alertname} is ${state}`);
+        const left = (await fixture.monitor.alerts()).map(({ labels, state }) => `${labels.alertname} is ${state}`);
         if (left.length > 0) throw new Error(left.join(', '));
       }, WAIT);
     }
@@ -47,7 +47,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
     /** Resolves when the alerts of a fault fire, and lead to its runbook. */
     async function firing({ fires, runbook }: AlertFault): Promise<void> {
       await vi.waitFor(async () => {
-        const all = await stand.monitor.alerts();
+        const all = await fixture.monitor.alerts();
         const firing = all.filter(({ state }) => state === 'firing');
         const lacking = fires.filter((name) => !firing.some(({ labels }) => labels.alertname === name));
         if (lacking.length > 0) throw new Error(`${lacking} of ${JSON.stringify(all.map(({ labels }) => labels))}`);
@@ -59,7 +59,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
     async function silentQueries(): Promise<string[]> {
       const silent: string[] = [];
       for (const expression of dashboardExpressions(RATE_INTERVAL)) {
-        const numbers = (await stand.monitor.query(expression)).map(({ value }) => Number(value[1]));
+        const numbers = (await fixture.monitor.query(expression)).map(({ value }) => Number(value[1]));
         if (!numbers.some(Number.isFinite)) silent.push(expression);
       }
       return silent;
@@ -71,7 +71,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
         expect(silent.filter((expression) => !SHOWS_FAULTS.test(expression))).toEqual([]);
       }, WAIT);
       const { series, label } = dashboardVariable('instance');
-      expect(await stand.monitor.valuesOf(label, series)).toHaveLength(3);
+      expect(await fixture.monitor.valuesOf(label, series)).toHaveLength(3);
     });
 
     const cases = FAULTS.map((fault) => [fault.name, fault] as const);
@@ -83,7 +83,7 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
         await withFault(fault);
         const endedAtMs = Date.now();
         await quiet();
-        const fired = await stand.monitor.firedSince(beganAtMs);
+        const fired = await fixture.monitor.firedSince(beganAtMs);
         const seconds = [endedAtMs - beganAtMs, Date.now() - endedAtMs].map((ms) => (ms / 1_000).toFixed(0));
         const names = new Set(fired.map(({ alertname }) => alertname.replace('Portcullis', '')));
         reports.push([name, ...seconds, [...names].sort().join(', ')]);
@@ -94,15 +94,15 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
 
     async function withFault(fault: AlertFault): Promise<void> {
       await using end = new AsyncDisposableStack();
-      await fault.make(stand, end);
+      await fault.make(fixture, end);
       await firing(fault);
     }
 
     it('every dashboard query returns data after faults', async () => {
-      const share = stand.remote.answer;
-      stand.remote.answer = (_req, res) => void res.writeHead(500).end();
+      const share = fixture.remote.answer;
+      fixture.remote.answer = (_req, res) => void res.writeHead(500).end();
       await vi.waitFor(async () => expect(await silentQueries()).toEqual([]), WAIT);
-      stand.remote.answer = share;
+      fixture.remote.answer = share;
     });
   });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { auditProcess, auditRecord, verified } from '../support/audit/chain-world.ts';
+import { auditProcess, auditRecord, verified } from '../support/audit/chain-fixture.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder } from '../support/start/folders.ts';

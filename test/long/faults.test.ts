@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, it } from 'vitest';
+import { type Cluster, type Role, startCluster } from '../support/faults/cluster.ts';
 import { cut, delayed, type Fault, frozen, killed, rollingRestart } from '../support/faults/faults.ts';
-import { type Lab, type Role, startLab } from '../support/faults/lab.ts';
 import { faultTable } from '../support/faults/table.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const PARTITIONS = 12;
 
-const LABS: { roles: Role[]; faults: Fault[] }[] = [
+const CLUSTERS: { roles: Role[]; faults: Fault[] }[] = [
   {
     roles: ['gateway', 'worker'],
     faults: [
@@ -33,16 +33,16 @@ const LABS: { roles: Role[]; faults: Fault[] }[] = [
 
 const expectNothingAmissAfter = faultTable();
 
-for (const { roles, faults } of LABS) {
+for (const { roles, faults } of CLUSTERS) {
   describeReal(['postgres', 'redis', 'kafka'], `replicas in the roles ${roles.join(', ')}`, () => {
-    let lab: Lab;
+    let cluster: Cluster;
     beforeAll(async () => {
-      lab = await startLab(roles, { partitions: PARTITIONS });
+      cluster = await startCluster(roles, { partitions: PARTITIONS });
     });
-    afterAll(() => lab?.[Symbol.asyncDispose]());
+    afterAll(() => cluster?.[Symbol.asyncDispose]());
 
     it.each(faults)('D6-10 D6-16 D6-18: $name: nothing is lost and nothing is delivered twice', async (fault) => {
-      await expectNothingAmissAfter(lab, fault);
+      await expectNothingAmissAfter(cluster, fault);
     });
   });
 }

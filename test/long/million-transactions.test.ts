@@ -106,7 +106,7 @@ const MOST_READ = COUNT / 50;
 const mostPages = (rows: number) => 1.2 * rows + 300;
 
 describeReal('postgres', 'the list of a tenant with a million transactions', () => {
-  const stand = beforeTests(async () => {
+  const fixture = beforeTests(async () => {
     const database = await realDatabase();
     await withPostgres(database.url, async (client) => {
       for (const statement of FILL) await client.query(statement);
@@ -120,10 +120,12 @@ describeReal('postgres', 'the list of a tenant with a million transactions', () 
   const isWhole = ([name]: (typeof CASES)[number]) => name.endsWith(' ') && name !== 'stuck ';
 
   it('DG-02: a page of a filtered list reads only the rows of the page, anywhere in the list', async () => {
-    await withPostgres(stand.database.url, async (client) => {
+    await withPostgres(fixture.database.url, async (client) => {
       for (const [name, filter] of CASES.filter(isWhole)) {
         for (const request of PAGES) {
-          for (const { scans, read, buffers } of await plansOf(client, () => stand.pages.page(NODE, filter, request))) {
+          for (const { scans, read, buffers } of await plansOf(client, () =>
+            fixture.pages.page(NODE, filter, request),
+          )) {
             expect(scans, name).toMatchObject([{ 'Node Type': 'Index Scan' }]);
             expect(read, name).toBeLessThanOrEqual(request.size + 1);
             expect(buffers, name).toBeLessThan(1.2 * request.size + 20);
@@ -134,9 +136,9 @@ describeReal('postgres', 'the list of a tenant with a million transactions', () 
   });
 
   it('DG-02: the count of a filtered list reads at most 1,001 index entries', async () => {
-    await withPostgres(stand.database.url, async (client) => {
+    await withPostgres(fixture.database.url, async (client) => {
       for (const [name, filter] of CASES.filter(isWhole).filter(([name]) => name !== 'all ')) {
-        for (const { scans, read, buffers } of await plansOf(client, () => stand.pages.count(NODE, filter))) {
+        for (const { scans, read, buffers } of await plansOf(client, () => fixture.pages.count(NODE, filter))) {
           expect(scans, name).toMatchObject([{ 'Node Type': expect.stringMatching(/Index/) }]);
           expect(read, name).toBeLessThanOrEqual(1_001);
           expect(buffers, name).toBeLessThan(50);
@@ -146,12 +148,12 @@ describeReal('postgres', 'the list of a tenant with a million transactions', () 
   });
 
   it.each(Object.keys(PARTS))('DG-02: any search in the list filtered by %s reads few rows and pages', async (part) => {
-    await withPostgres(stand.database.url, async (client) => {
+    await withPostgres(fixture.database.url, async (client) => {
       const { rows } = await client.query("select relpages from pg_class where relname = 'transactions_registered'");
       const pagesOfIndex = Number(rows[0]?.relpages);
       for (const [name, filter] of CASES.filter(([one]) => one.startsWith(`${part} `) && one !== 'all ')) {
-        const works = PAGES.map((request) => () => stand.pages.page(NODE, filter, request));
-        for (const work of [...works, () => stand.pages.count(NODE, filter)]) {
+        const works = PAGES.map((request) => () => fixture.pages.page(NODE, filter, request));
+        for (const work of [...works, () => fixture.pages.count(NODE, filter)]) {
           for (const { scans, read, buffers } of await plansOf(client, work)) {
             const [first] = scans;
             for (const scan of scans) expect(scan['Node Type'], name).not.toBe('Seq Scan');
@@ -166,13 +168,13 @@ describeReal('postgres', 'the list of a tenant with a million transactions', () 
   });
 
   it('DG-01: counts by hour read no table rows, and only the range of one index', async () => {
-    await withPostgres(stand.database.url, async (client) => {
+    await withPostgres(fixture.database.url, async (client) => {
       for (const days of [1, 31]) {
         const range = { since: instant(LAST - days * DAY), until: instant(LAST) };
-        const counted = await stand.pages.stats(NODE, { ...range, bucket: 'hour' });
+        const counted = await fixture.pages.stats(NODE, { ...range, bucket: 'hour' });
         const total = counted.reduce((sum, { count }) => sum + count, 0);
         expect(total).toBeGreaterThan((days * DAY) / 4 / 2);
-        const plans = await plansOf(client, () => stand.pages.stats(NODE, { ...range, bucket: 'hour' }));
+        const plans = await plansOf(client, () => fixture.pages.stats(NODE, { ...range, bucket: 'hour' }));
         expect(plans).toMatchObject([
           {
             read: total,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { type Cluster, type ServerName, startCluster } from '../support/faults/cluster.ts';
 import type { Fault } from '../support/faults/faults.ts';
-import { type Lab, type ServerName, startLab } from '../support/faults/lab.ts';
 import { badLine, misnamed, moved } from '../support/faults/line.ts';
 import { type Network, networkRefusal, startNetwork } from '../support/faults/network.ts';
 import { faultTable } from '../support/faults/table.ts';
@@ -31,20 +31,20 @@ const expectNothingAmissAfter = faultTable();
 describe.skipIf(refusal !== undefined)(`a network of its own${refusal === undefined ? '' : ` [${refusal}]`}`, () => {
   describeReal(STORES, 'whose packets pass a relay', () => {
     let network: Network;
-    let lab: Lab;
+    let cluster: Cluster;
     beforeAll(async () => {
       network = await startNetwork();
-      lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS, network });
+      cluster = await startCluster(['gateway', 'worker'], { partitions: PARTITIONS, network });
     });
     afterAll(async () => {
-      await lab?.[Symbol.asyncDispose]();
+      await cluster?.[Symbol.asyncDispose]();
       await network?.[Symbol.asyncDispose]();
     });
 
     it.each(FAULTS)(
       'D6-10 D6-16 D6-18: $name: nothing is lost and nothing is delivered twice',
       async (fault) => {
-        await expectNothingAmissAfter(lab, fault, PACE);
+        await expectNothingAmissAfter(cluster, fault, PACE);
       },
       LIMIT_MS,
     );

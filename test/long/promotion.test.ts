@@ -1,5 +1,5 @@
 import { it } from 'vitest';
-import { startLab } from '../support/faults/lab.ts';
+import { startCluster } from '../support/faults/cluster.ts';
 import { misled, type Promotion, promoted } from '../support/faults/promotion.ts';
 import { faultTable } from '../support/faults/table.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -18,8 +18,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its stre
   ])(
     'D6-10 D6-16 D6-18: the primary is $leave, synchronous $isSynchronous: nothing acknowledged is lost',
     async (promotion) => {
-      await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
-      await expectNothingAmissAfter(lab, promoted(promotion), PACE);
+      await using cluster = await startCluster(['gateway', 'worker'], { partitions: PARTITIONS });
+      await expectNothingAmissAfter(cluster, promoted(promotion), PACE);
     },
     LIMIT_MS,
   );
@@ -27,8 +27,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its stre
   it(
     'D6-10 D6-18: when the database address leads to a replica for a while, nothing is lost',
     async () => {
-      await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
-      await expectNothingAmissAfter(lab, misled(4_000), PACE);
+      await using cluster = await startCluster(['gateway', 'worker'], { partitions: PARTITIONS });
+      await expectNothingAmissAfter(cluster, misled(4_000), PACE);
     },
     LIMIT_MS,
   );

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
+import { type Cluster, startCluster } from '../support/faults/cluster.ts';
 import { listening } from '../support/faults/faults.ts';
-import { type Lab, startLab } from '../support/faults/lab.ts';
 import { type RedisLeave, redisReplaced } from '../support/faults/redis-replica.ts';
 import { faultTable } from '../support/faults/table.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -22,17 +22,17 @@ const SAVED_MS = 2_500;
 const expectNothingAmissAfter = faultTable();
 
 describeReal(['postgres', 'redis', 'kafka'], 'Redis is replaced by its replica', () => {
-  let lab: Lab;
+  let cluster: Cluster;
   beforeEach(async () => {
-    lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
+    cluster = await startCluster(['gateway', 'worker'], { partitions: PARTITIONS });
   });
-  afterEach(() => lab?.[Symbol.asyncDispose]());
+  afterEach(() => cluster?.[Symbol.asyncDispose]());
 
   it.each<RedisLeave>(['killed', 'frozen', 'a replica itself'])(
     'D6-10 D6-16 D6-18: the former server is %s: nothing is lost, and logins work again without a restart',
     async (leave) => {
-      const replaced = () => vi.waitFor(async () => void (await login(lab)), { timeout: 10_000, interval: 100 });
-      await expectNothingAmissAfter(lab, redisReplaced(leave, { replaced }), PACE);
+      const replaced = () => vi.waitFor(async () => void (await login(cluster)), { timeout: 10_000, interval: 100 });
+      await expectNothingAmissAfter(cluster, redisReplaced(leave, { replaced }), PACE);
     },
     LIMIT_MS,
   );
@@ -40,32 +40,34 @@ describeReal(['postgres', 'redis', 'kafka'], 'Redis is replaced by its replica',
   it(
     'D3-07: a session revoked just before the failover stays revoked; others remain valid, and a quota keeps saved counts',
     async () => {
-      const [kept, ended] = [await login(lab), await login(lab)];
-      const client = await clientWithQuota(lab);
+      const [kept, ended] = [await login(cluster), await login(cluster)];
+      const client = await clientWithQuota(cluster);
       const statuses: Record<string, number> = {};
       const fault = redisReplaced('killed', {
         before: async () => {
-          expect([await status(lab, kept.access_token), await status(lab, ended.access_token)]).toEqual([200, 200]);
+          expect([await status(cluster, kept.access_token), await status(cluster, ended.access_token)]).toEqual([
+            200, 200,
+          ]);
         },
         behind: async () => {
-          await post(lab, '/v2/oauth/revoke', { ...lab.demo.client, token: ended.refresh_token });
-          expect(await status(lab, ended.access_token)).toBe(401);
-          for (let used = 0; used < USED; used += 1) expect(await status(lab, client)).toBe(200);
+          await post(cluster, '/v2/oauth/revoke', { ...cluster.demo.client, token: ended.refresh_token });
+          expect(await status(cluster, ended.access_token)).toBe(401);
+          for (let used = 0; used < USED; used += 1) expect(await status(cluster, client)).toBe(200);
           await delay(SAVED_MS);
         },
         replaced: async () => {
-          await vi.waitFor(async () => expect(await status(lab, kept.access_token)).toBe(200), { timeout: 10_000 });
+          await vi.waitFor(async () => expect(await status(cluster, kept.access_token)).toBe(200), { timeout: 10_000 });
           await delay(HEARD_MS);
           for (let look = 0; look < 10; look += 1) {
-            const answer = await status(lab, ended.access_token);
+            const answer = await status(cluster, ended.access_token);
             statuses[answer] = (statuses[answer] ?? 0) + 1;
             await delay(100);
           }
         },
       });
-      await fault.run(lab);
+      await fault.run(cluster);
       expect(statuses).toEqual({ 401: 10 });
-      const answer = await fetch(accountsOf(lab), { headers: { authorization: `Bearer ${client}` } });
+      const answer = await fetch(accountsOf(cluster), { headers: { authorization: `Bearer ${client}` } });
       expect(answer.headers.get('x-monthlylimit-remaining')).toBe(`${MONTHLY - USED - OTHERS}`);
     },
     LIMIT_MS,
@@ -77,27 +79,31 @@ interface Tokens {
   refresh_token: string;
 }
 
-async function login(lab: Lab): Promise<Tokens> {
-  return post(lab, '/v2/oauth/token', { grant_type: 'password', ...lab.demo.client, ...lab.demo.supervisor });
+async function login(cluster: Cluster): Promise<Tokens> {
+  return post(cluster, '/v2/oauth/token', {
+    grant_type: 'password',
+    ...cluster.demo.client,
+    ...cluster.demo.supervisor,
+  });
 }
 
 /** The token of a new client with a quota. */
-async function clientWithQuota(lab: Lab): Promise<string> {
+async function clientWithQuota(cluster: Cluster): Promise<string> {
   const { code, out, err } = await portcullis(
     [
-      ...['client', 'create', '--node', lab.demo.node_id, '--name', randomUUID(), '--grants', 'client_credentials'],
+      ...['client', 'create', '--node', cluster.demo.node_id, '--name', randomUUID(), '--grants', 'client_credentials'],
       ...['--scopes', 'accounts:read', '--monthly-limit', `${MONTHLY}`, '--json'],
     ],
-    lab.env,
+    cluster.env,
   );
   if (code !== 0) throw new Error(err);
   const { client_id, client_secret } = JSON.parse(out);
   const grant = { grant_type: 'client_credentials', client_id, client_secret };
-  return (await post<Tokens>(lab, '/v2/oauth/token', grant)).access_token;
+  return (await post<Tokens>(cluster, '/v2/oauth/token', grant)).access_token;
 }
 
-async function post<Answer = Tokens>(lab: Lab, path: string, body: object): Promise<Answer> {
-  const response = await fetch(`${listening(lab)[0]?.baseUrl}${path}`, {
+async function post<Answer = Tokens>(cluster: Cluster, path: string, body: object): Promise<Answer> {
+  const response = await fetch(`${listening(cluster)[0]?.baseUrl}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -107,12 +113,12 @@ async function post<Answer = Tokens>(lab: Lab, path: string, body: object): Prom
   return (text === '' ? {} : JSON.parse(text)) as Answer;
 }
 
-async function status(lab: Lab, token: string): Promise<number> {
-  const response = await fetch(accountsOf(lab), { headers: { authorization: `Bearer ${token}` } });
+async function status(cluster: Cluster, token: string): Promise<number> {
+  const response = await fetch(accountsOf(cluster), { headers: { authorization: `Bearer ${token}` } });
   await response.text();
   return response.status;
 }
 
-function accountsOf(lab: Lab): string {
-  return `${listening(lab)[0]?.baseUrl}/v1/accounts`;
+function accountsOf(cluster: Cluster): string {
+  return `${listening(cluster)[0]?.baseUrl}/v1/accounts`;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Cluster, startCluster } from '../support/faults/cluster.ts';
 import { rollingUpgrade, underFault } from '../support/faults/faults.ts';
 import { NOTHING_AMISS, READERS } from '../support/faults/findings.ts';
-import { type Lab, startLab } from '../support/faults/lab.ts';
 import { post, refresh, signIn, statusOf, type Tokens } from '../support/faults/signed-in.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -11,14 +11,14 @@ const PACE = { restMs: 200 };
 const { RELEASE_TREE: tree } = process.env;
 
 function upgradeTests(): void {
-  let lab: Lab;
+  let cluster: Cluster;
   beforeAll(async () => {
-    lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: 3, tree });
+    cluster = await startCluster(['gateway', 'gateway', 'worker'], { partitions: 3, tree });
   });
-  afterAll(() => lab?.[Symbol.asyncDispose]());
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
 
   it('D1-13 D6-10 D6-16 D6-18: a rolling upgrade from the last release fails no request, and loses or repeats nothing', async () => {
-    const { amiss, answers, returns, users, acknowledged } = await underFault(lab, rollingUpgrade, PACE);
+    const { amiss, answers, returns, users, acknowledged } = await underFault(cluster, rollingUpgrade, PACE);
     expect(amiss).toEqual(NOTHING_AMISS);
     // A connection that is idle may be closed as its client begins to use it.
     const { 200: _told, 201: _made, unanswered: _reconnects, ...failed } = answers;
@@ -28,7 +28,7 @@ function upgradeTests(): void {
   });
 
   it('D1-13 D3-36: a session opened at either version is accepted by both until it is revoked', async () => {
-    await using mixed = await startLab(['gateway', 'gateway'], { partitions: 1, tree });
+    await using mixed = await startCluster(['gateway', 'gateway'], { partitions: 1, tree });
     await mixed.command(['migrate']);
     const [former, next] = mixed.replicas;
     if (!former || !next) throw new Error('there are two gateways');

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { operations } from '../support/openapi/described.ts';
-import { type OpenApiStand, openApiStand } from '../support/openapi/stand.ts';
+import { type OpenApiFixture, openApiFixture } from '../support/openapi/fixture.ts';
 import { cached } from '../support/services/cache.ts';
 import { runCommand } from '../support/services/commands.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
@@ -12,7 +12,7 @@ const FOLDER = join(import.meta.dirname, '../openapi/schemathesis');
 const REQUIREMENTS = join(FOLDER, 'requirements.txt');
 const AT_MOST_MS = 3 * 3_600_000;
 
-let stand: OpenApiStand;
+let fixture: OpenApiFixture;
 
 /** The folder with schemathesis and what it needs, installed the first time. */
 async function packages(python: string): Promise<string> {
@@ -27,27 +27,27 @@ async function packages(python: string): Promise<string> {
 
 describeReal('python', 'schemathesis', () => {
   beforeAll(async () => {
-    stand = await openApiStand();
+    fixture = await openApiFixture();
   });
-  afterAll(() => stand?.[Symbol.asyncDispose]());
+  afterAll(() => fixture?.[Symbol.asyncDispose]());
 
   it(
     'D8-02 D2-13: the service accepts what the document says: a thousand cases per operation, and sequences of calls',
     async () => {
-      const { demo, url, webhook } = stand.p;
+      const { demo, url, webhook } = fixture.p;
       const python = serviceAddress('python');
       const env = {
         ...process.env,
         PYTHONPATH: await packages(python),
         PYTHONDONTWRITEBYTECODE: '1',
-        TOKEN: stand.token,
+        TOKEN: fixture.token,
         CLIENT_ID: demo.client.client_id,
         CLIENT_SECRET: demo.client.client_secret,
         WEBHOOK_USERNAME: webhook.username,
         WEBHOOK_PASSWORD: webhook.password,
         WALLET: demo.wallet_id,
         SECOND_NETWORK: demo.second_network_id,
-        RULE: stand.ruleId,
+        RULE: fixture.ruleId,
         ASSET: demo.asset_id,
       };
       const options = ['--config-file', 'schemathesis.toml', 'run', `${url}/swagger/openapi.json`];

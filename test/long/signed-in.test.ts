@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Lab, type Stores, startLab } from '../support/faults/lab.ts';
+import { type Cluster, type Stores, startCluster } from '../support/faults/cluster.ts';
 import { redisCommand, replicaOf } from '../support/faults/redis-replica.ts';
 import { sharedStores } from '../support/faults/shared-stores.ts';
 import { type LastingFault, SIGNED_IN_LIMIT, signedInUnder } from '../support/faults/signed-in.ts';
@@ -14,11 +14,11 @@ const FAILOVER_MS = 20_000;
 const LIMIT_MS = 180_000;
 const CUT_MS = 50;
 
-const onRedis = ({ servers }: Lab, ...command: string[]) => redisCommand(servers.redis.address(), ...command);
+const onRedis = ({ servers }: Cluster, ...command: string[]) => redisCommand(servers.redis.address(), ...command);
 const setting = (name: string, value: string, usual: string): LastingFault => ({
   name: `has ${name} ${value}`,
-  begin: (lab) => onRedis(lab, 'CONFIG', 'SET', name, value),
-  end: (lab) => onRedis(lab, 'CONFIG', 'SET', name, usual),
+  begin: (cluster) => onRedis(cluster, 'CONFIG', 'SET', name, value),
+  end: (cluster) => onRedis(cluster, 'CONFIG', 'SET', name, usual),
 });
 
 const FAULTS: readonly LastingFault[] = [
@@ -39,16 +39,16 @@ const FAULTS: readonly LastingFault[] = [
   },
   {
     name: 'is emptied',
-    begin: (lab) => onRedis(lab, 'FLUSHALL'),
+    begin: (cluster) => onRedis(cluster, 'FLUSHALL'),
     end: async () => undefined,
   },
   setting('maxmemory', '1', '0'),
   setting('min-replicas-to-write', '1', '0'),
   {
     name: 'is replaced by a replica that lacks the last writes',
-    async begin(lab) {
-      const { redis } = lab.servers;
-      const { replica, link } = await replicaOf({ ...lab, redis });
+    async begin(cluster) {
+      const { redis } = cluster.servers;
+      const { replica, link } = await replicaOf({ ...cluster, redis });
       link.set('frozen');
       await delay(1_000);
       await redis.kill();
@@ -60,8 +60,8 @@ const FAULTS: readonly LastingFault[] = [
 ];
 
 /** Checks that nobody was refused who is signed in, nobody was let in whose session has ended, and limits held. */
-async function staysUnder(lab: Lab, fault: LastingFault): Promise<void> {
-  const { succeeded, failed, ended, passed } = await signedInUnder(lab, fault);
+async function staysUnder(cluster: Cluster, fault: LastingFault): Promise<void> {
+  const { succeeded, failed, ended, passed } = await signedInUnder(cluster, fault);
   expect(failed).toEqual([]);
   expect(succeeded).toBeGreaterThan(0);
   expect(ended.length).toBeGreaterThan(0);
@@ -72,22 +72,22 @@ async function staysUnder(lab: Lab, fault: LastingFault): Promise<void> {
 }
 
 describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user', () => {
-  let lab: Lab;
+  let cluster: Cluster;
   beforeAll(async () => {
-    lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS });
+    cluster = await startCluster(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS });
   });
-  afterAll(() => lab?.[Symbol.asyncDispose]());
+  afterAll(() => cluster?.[Symbol.asyncDispose]());
 
   it.each(FAULTS.map((fault) => [fault.name, fault] as const))(
     'D3-28 D3-36: is never signed out, and no ended session is accepted, while Redis %s',
-    (_name, fault) => staysUnder(lab, fault),
+    (_name, fault) => staysUnder(cluster, fault),
     LIMIT_MS,
   );
 
   it(
     '5.1-05: is not signed out while PostgreSQL is unavailable for 20 seconds',
     async () => {
-      const { postgres } = lab.servers;
+      const { postgres } = cluster.servers;
       const away: LastingFault = {
         name: 'is away',
         begin: async () => {
@@ -96,7 +96,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user', () => {
         },
         end: () => postgres.restart(),
       };
-      const { succeeded, failed, ended } = await signedInUnder(lab, away, { restarts: false });
+      const { succeeded, failed, ended } = await signedInUnder(cluster, away, { restarts: false });
       expect(succeeded).toBeGreaterThan(0);
       expect(failed.map(({ status }) => status)).not.toContain(401);
       expect(ended).not.toContain(200);
@@ -106,9 +106,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user', () => {
 });
 
 describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user, with a Redis Cluster', () => {
-  let lab: Lab;
-  let cluster: RedisCluster;
-  const onMasters = (...command: string[]) => Promise.all(cluster.masters.map((master) => master.command(...command)));
+  let cluster: Cluster;
+  let redisCluster: RedisCluster;
+  const onMasters = (...command: string[]) =>
+    Promise.all(redisCluster.masters.map((master) => master.command(...command)));
   const configured = (name: string, value: string, usual: string): LastingFault => ({
     name: `have ${name} ${value}`,
     begin: () => onMasters('CONFIG', 'SET', name, value),
@@ -119,18 +120,18 @@ describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user, with a Redis Clu
   const faults: readonly LastingFault[] = [
     {
       name: 'are killed, one of them',
-      begin: async () => cluster.masters[1]?.kill(),
-      end: async () => cluster.masters[1]?.start(),
+      begin: async () => redisCluster.masters[1]?.kill(),
+      end: async () => redisCluster.masters[1]?.start(),
     },
     {
       name: 'are frozen, one of them',
-      begin: () => freeze(cluster.masters[1]?.pid ?? 0),
-      end: async () => process.kill(cluster.masters[1]?.pid ?? 0, 'SIGCONT'),
+      begin: () => freeze(redisCluster.masters[1]?.pid ?? 0),
+      end: async () => process.kill(redisCluster.masters[1]?.pid ?? 0, 'SIGCONT'),
     },
     {
       name: 'are killed, all of them',
-      begin: () => Promise.all(cluster.masters.map((master) => master.kill())),
-      end: () => Promise.all(cluster.masters.map((master) => master.start())),
+      begin: () => Promise.all(redisCluster.masters.map((master) => master.kill())),
+      end: () => Promise.all(redisCluster.masters.map((master) => master.start())),
     },
     {
       name: 'are cut off',
@@ -149,22 +150,22 @@ describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user, with a Redis Clu
   ];
 
   beforeAll(async () => {
-    cluster = await startRedisCluster({ replicas: 3 });
+    redisCluster = await startRedisCluster({ replicas: 3 });
     const stores = async (stack: AsyncDisposableStack): Promise<Stores> => {
       const shared = await sharedStores(stack);
-      const REDIS_URL = cluster.masters[0]?.url ?? '';
+      const REDIS_URL = redisCluster.masters[0]?.url ?? '';
       return Object.defineProperties(shared, { env: { value: { ...shared.env, REDIS_URL } } });
     };
-    lab = await startLab(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS, stores });
+    cluster = await startCluster(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS, stores });
   });
   afterAll(async () => {
-    await lab?.[Symbol.asyncDispose]();
-    await cluster[Symbol.asyncDispose]();
+    await cluster?.[Symbol.asyncDispose]();
+    await redisCluster[Symbol.asyncDispose]();
   });
 
   it.each(faults.map((fault) => [fault.name, fault] as const))(
     'D3-28 D3-36: is never signed out, and no ended session is accepted, while the Redis masters %s',
-    (_name, fault) => staysUnder(lab, fault),
+    (_name, fault) => staysUnder(cluster, fault),
     LIMIT_MS,
   );
 });

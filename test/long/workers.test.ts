@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { ADMIN_GROUP, kafkaOf, untilMembers, workerProcess } from '../support/events/worker-fixture.ts';
 import { expectAllOnce, load, widenTopics } from '../support/events/worker-load.ts';
-import { ADMIN_GROUP, kafkaOf, untilMembers, workerProcess } from '../support/events/worker-stand.ts';
 import { startOnRealServers } from '../support/harness.ts';
 import { faultProxy } from '../support/services/fault-proxy.ts';
 import { freeze } from '../support/services/freeze.ts';

@@ -5,20 +5,20 @@ import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import type { Portcullis } from '../support/harness.ts';
 import { callOf, connect, post } from '../support/mcp/agents.ts';
-import { type AgentStand, agentStand, CONSOLE, PING, PONG } from '../support/mcp/stand.ts';
+import { type AgentFixture, agentFixture, CONSOLE, PING, PONG } from '../support/mcp/fixture.ts';
 import { addClient, addSecret, updateClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
-let stand: AgentStand;
+let fixture: AgentFixture;
 let p: Portcullis;
 let secret: string;
-let raw: AgentStand['raw'];
+let raw: AgentFixture['raw'];
 
 beforeAll(async () => {
-  stand = await agentStand();
-  ({ p, secret, raw } = stand);
+  fixture = await agentFixture();
+  ({ p, secret, raw } = fixture);
 });
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('authentication of MCP requests', () => {
   it.each([

@@ -3,20 +3,20 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { envelope } from '../support/gateway/envelopes.ts';
 import type { Portcullis } from '../support/harness.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
-import { type AgentStand, agentStand, PING, PONG } from '../support/mcp/stand.ts';
+import { type AgentFixture, agentFixture, PING, PONG } from '../support/mcp/fixture.ts';
 
-let stand: AgentStand;
+let fixture: AgentFixture;
 let p: Portcullis;
 let secret: string;
-let raw: AgentStand['raw'];
-let faults: AgentStand['faults'];
+let raw: AgentFixture['raw'];
+let faults: AgentFixture['faults'];
 
 beforeAll(async () => {
-  stand = await agentStand();
-  ({ p, secret, raw, faults } = stand);
+  fixture = await agentFixture();
+  ({ p, secret, raw, faults } = fixture);
 });
 beforeEach(() => void faults.splice(0));
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('MCP messages over HTTP', () => {
   it.each([

@@ -3,19 +3,19 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { recordOf } from '../support/audit/records.ts';
 import type { Portcullis } from '../support/harness.ts';
 import { callOf, connect, post, secretWith } from '../support/mcp/agents.ts';
-import { type AgentStand, agentStand, PING } from '../support/mcp/stand.ts';
+import { type AgentFixture, agentFixture, PING } from '../support/mcp/fixture.ts';
 import { scrape } from '../support/observability/scrape.ts';
 
-let stand: AgentStand;
+let fixture: AgentFixture;
 let p: Portcullis;
 let secret: string;
-let faults: AgentStand['faults'];
+let faults: AgentFixture['faults'];
 
 beforeAll(async () => {
-  stand = await agentStand();
-  ({ p, secret, faults } = stand);
+  fixture = await agentFixture();
+  ({ p, secret, faults } = fixture);
 });
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('the audit record of an MCP call', () => {
   it('D2-06 D2-07 D2-08 1-05 D8-06: contains the message, its result and the node, and no secret', async () => {

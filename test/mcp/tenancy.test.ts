@@ -51,20 +51,20 @@ const PLACES: readonly Place[] = [
 /** Arguments that name nothing of one node: networks are of none; ids inside of a rule are stored as they came. */
 const APART: ReadonlySet<string> = new Set(['list_wallets.network_id', 'assign_network.network_id']);
 
-let stand: TwoMarkedNodes;
+let fixture: TwoMarkedNodes;
 let mine: Things;
 let theirs: Things;
 let before: unknown;
 
 beforeAll(async () => {
-  stand = await twoMarkedNodes();
-  ({ mine, theirs } = stand);
-  before = await stand.contentOf(theirs.nodeId);
+  fixture = await twoMarkedNodes();
+  ({ mine, theirs } = fixture);
+  before = await fixture.contentOf(theirs.nodeId);
 });
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 const call = (node: Things, tool: string, args: object) =>
-  post(stand.p, node.client.client_secret, callOf(tool, args), { headers: { 'x-correlation-id': 'tools' } });
+  post(fixture.p, node.client.client_secret, callOf(tool, args), { headers: { 'x-correlation-id': 'tools' } });
 
 function tellsNothingOf(of: Things, text: string): void {
   for (const mark of marksOf(of)) expect(text).not.toContain(mark);
@@ -123,7 +123,7 @@ describe('objects of another node', () => {
   });
 
   it('D4-01: the other node is unchanged after these calls', async () => {
-    expect(await stand.contentOf(theirs.nodeId)).toEqual(before);
+    expect(await fixture.contentOf(theirs.nodeId)).toEqual(before);
   });
 
   it('D4-01 D8-06: an agent of the other node reads them', async () => {

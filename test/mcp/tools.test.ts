@@ -9,7 +9,7 @@ import { type Agent, connect, post, secretWith, type ToolAnswer } from '../suppo
 import { scrape } from '../support/observability/scrape.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { autoTransfer, leaf, limit } from '../support/wallet-rules/rules.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const MANY_DIGITS = '0.123456789012345678901234567890';
 

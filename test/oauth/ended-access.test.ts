@@ -11,7 +11,7 @@ import {
   SetSupervisorRoleDocument,
   SetSupervisorStatusDocument,
 } from '../graphql/generated/graphql.ts';
-import { server } from '../support/faults/lab.ts';
+import { server } from '../support/faults/cluster.ts';
 import { REDIS_STATES, type RedisState, type TroubledRedis } from '../support/faults/redis-states.ts';
 import {
   createdClient,

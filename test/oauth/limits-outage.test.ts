@@ -14,7 +14,7 @@ import {
   limitedClient,
   savedQuota,
   times,
-} from '../support/oauth/limits-stand.ts';
+} from '../support/oauth/limits-fixture.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type RedisServer, startRedis } from '../support/services/redis.ts';

@@ -3,7 +3,7 @@ import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
-import { counter, lastUse, limitedClient, MONTHS_END, savedQuota, times } from '../support/oauth/limits-stand.ts';
+import { counter, lastUse, limitedClient, MONTHS_END, savedQuota, times } from '../support/oauth/limits-fixture.ts';
 import { describeReal } from '../support/services/real.ts';
 
 /** What is saved of clients' use in a database. */

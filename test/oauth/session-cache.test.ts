@@ -5,7 +5,7 @@ import { followEnds } from '../../src/access/revocation/access-watch.ts';
 import { Sessions } from '../../src/access/revocation/sessions.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
-import { limitedClient } from '../support/oauth/limits-stand.ts';
+import { limitedClient } from '../support/oauth/limits-fixture.ts';
 import { interceptSessionReads } from '../support/oauth/session-reads.ts';
 
 const NOW = Date.UTC(2026, 10, 28);

@@ -9,7 +9,7 @@ import { describeReal } from '../support/services/real.ts';
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
 const ADDRESS = '198.51.100.7';
 
-function stand(cache: Pick<Cache, 'countFailure'>) {
+function fixture(cache: Pick<Cache, 'countFailure'>) {
   const clock = { nowMs: NOON };
   const throttle = new Throttle({ cache, nowMs: () => clock.nowMs });
   return {
@@ -40,7 +40,7 @@ describe.each([
   ['while the cache is unavailable', () => away],
 ] as const)('wrong client secrets, counted %s', (_name, cache) => {
   it('D3-18: from the twenty-first in a minute on, a wrong secret is a 429 with Retry-After', async () => {
-    const { throttle, clock, fail } = stand(cache());
+    const { throttle, clock, fail } = fixture(cache());
     expect(await fail(20)).toEqual(Array(20).fill('refused'));
     clock.nowMs += 17_500;
     await expect(throttle.failed(ADDRESS, 'client')).rejects.toMatchObject({
@@ -52,7 +52,7 @@ describe.each([
   });
 
   it('D3-18: wrong secrets are counted separately for each address and client, and for requests without a client', async () => {
-    const { fail } = stand(cache());
+    const { fail } = fixture(cache());
     await fail(21);
     expect(await fail(1, '198.51.100.8')).toEqual(['refused']);
     expect(await fail(1, ADDRESS, 'other')).toEqual(['refused']);
@@ -64,7 +64,7 @@ describeReal('redis', 'wrong client secrets at several replicas', () => {
   it('D3-18: wrong secrets at two replicas are counted together', async () => {
     await using redis = await freshRedis();
     const caches = [await RedisCache.open({ url: redis.url }), await RedisCache.open({ url: redis.url })];
-    const [first, second] = caches.map(stand);
+    const [first, second] = caches.map(fixture);
     expect(await first?.fail(12)).toEqual(Array(12).fill('refused'));
     expect(await second?.fail(10)).toEqual([...Array(8).fill('refused'), 'rate_limit_exceeded', 'rate_limit_exceeded']);
     for (const cache of caches) await cache.stop();

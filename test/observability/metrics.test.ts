@@ -12,7 +12,7 @@ import { alerts, dashboardExpressions, documented } from '../support/observabili
 import { readExpression, strangersIn } from '../support/observability/promql.ts';
 import { familyOf, type Scrape, scrape } from '../support/observability/scrape.ts';
 import { describeReal } from '../support/services/real.ts';
-import { basic } from '../support/webhook/stand.ts';
+import { basic } from '../support/webhook/fixture.ts';
 
 const AT = '2026-11-21T10:30:00Z';
 const SERVER = 'http_server_request_duration_seconds';

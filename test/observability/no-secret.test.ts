@@ -10,7 +10,7 @@ import { basicOf } from '../support/oauth/requests.ts';
 import { type Collector, startCollector } from '../support/observability/collector.ts';
 import { scrape } from '../support/observability/scrape.ts';
 import { writtenLog } from '../support/observability/written-log.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const CREATE_CLIENT =
   'mutation ($input: ClientInput!) { createClient(input: $input) { __typename ... on CreatedClient { clientSecret client { id } } } }';

@@ -6,7 +6,7 @@ import { type EventReader, openStream } from '../support/graphql/event-reader.ts
 import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/observability/collector.ts';
 import { describeReal } from '../support/services/real.ts';
-import { basic } from '../support/webhook/stand.ts';
+import { basic } from '../support/webhook/fixture.ts';
 
 const SUBSCRIPTION = 'subscription { transactionUpdates { cursor transaction { id } } }';
 const REGISTER = 'mutation ($input: RegisterTransactionInput!) { registerTransaction(input: $input) { __typename } }';

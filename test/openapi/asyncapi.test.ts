@@ -15,8 +15,8 @@ import { notificationInput, parseRegistration } from '../../src/features/transac
 import { message, Recorder } from '../support/events/recorder.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { committed, document, faultsOf, messageFaults, nameOf, target } from '../support/openapi/async-described.ts';
-import { newFamily } from '../support/reference/stand.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { newFamily } from '../support/reference/fixture.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 describe('the AsyncAPI document', () => {
   it('equals what is generated from the schemas in the code', () => {

@@ -3,8 +3,8 @@ import { describe, expect, inject, it } from 'vitest';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { valuesOf } from '../support/openapi/arbitrary.ts';
 import { type DescribedOperation, faultsOf, followed, operations, unlike } from '../support/openapi/described.ts';
-import { type Options, openApiStand } from '../support/openapi/stand.ts';
-import { basic } from '../support/webhook/stand.ts';
+import { type Options, openApiFixture } from '../support/openapi/fixture.ts';
+import { basic } from '../support/webhook/fixture.ts';
 
 const JSON_TYPE = 'application/json';
 /** Few, since each is a request. */
@@ -12,7 +12,7 @@ const RUNS = inject('isThorough') ? 10 : 4;
 /** Where nothing but its form can be wrong with a body. */
 const TAKEN = new Set(['createWalletRule', 'replaceWalletRule', 'notifyTransaction', 'migrateUsers']);
 
-const stand = beforeTests(openApiStand);
+const fixture = beforeTests(openApiFixture);
 
 /** Operations that read a body; the alias of the webhook has the same. */
 const written = operations.filter(
@@ -30,15 +30,15 @@ function bodiesOf(operation: DescribedOperation): fc.Arbitrary<unknown> {
 /** The credentials that an operation asks for. */
 function credentials({ operation }: DescribedOperation): Record<string, string> {
   const schemes = operation.security?.flatMap((requirement) => Object.keys(requirement)) ?? [];
-  const { username, password } = stand.p.webhook;
+  const { username, password } = fixture.p.webhook;
   if (schemes.includes('webhookBasic')) return { authorization: basic(username, password) };
-  return schemes.includes('userToken') ? { authorization: `Bearer ${stand.token}` } : {};
+  return schemes.includes('userToken') ? { authorization: `Bearer ${fixture.token}` } : {};
 }
 
 function send(operation: DescribedOperation, json: unknown) {
   const options: Options = { json, headers: credentials(operation) };
-  const values = { wallet_id: stand.p.demo.wallet_id, id: stand.ruleId };
-  return stand.call(operation.method, operation.path, values, options);
+  const values = { wallet_id: fixture.p.demo.wallet_id, id: fixture.ruleId };
+  return fixture.call(operation.method, operation.path, values, options);
 }
 
 /** What is of no member's type, and is no null, which counts as absent. */

@@ -54,7 +54,7 @@ interface Subscriber {
 }
 
 /** Everything that a step can touch. The scheduler decides when a read of the log takes place and when it returns. */
-class World {
+class Scenario {
   readonly clock = new ManualClock();
   readonly log = new ModelLog();
   readonly wakeUps = new MemoryWakeUps();
@@ -159,18 +159,18 @@ it('D6-10 D6-14: each subscriber gets each matching event once and in order, in 
       fc.constantFrom(0, 3, 499, 500, 1_100),
       fc.array(step, { minLength: 5, maxLength: 60, size: 'max' }),
       async (scheduler, backlog, steps) => {
-        const world = new World(scheduler, backlog);
-        for (const action of steps) await world.take(action as Step);
-        await world.rest();
-        for (const subscriber of world.subscribers) {
+        const scenario = new Scenario(scheduler, backlog);
+        for (const action of steps) await scenario.take(action as Step);
+        await scenario.rest();
+        for (const subscriber of scenario.subscribers) {
           const { reader, start, hasLeft } = subscriber;
-          const wanted = world.wantedBy(subscriber);
+          const wanted = scenario.wantedBy(subscriber);
           expect(reader.seqs).toEqual(hasLeft ? wanted.slice(0, reader.seqs.length) : wanted);
           expect(start === undefined && !hasLeft).toBe(false);
         }
-        world.streams.stop();
-        expect(world.streams.load).toEqual({ streams: 0, tailers: 0 });
-        expect(world.clock.timers).toBe(0);
+        scenario.streams.stop();
+        expect(scenario.streams.load).toEqual({ streams: 0, tailers: 0 });
+        expect(scenario.clock.timers).toBe(0);
       },
     ),
     { numRuns: 200 },

@@ -10,7 +10,7 @@ import { Reference } from '../../src/features/reference/reference.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { busByHand, message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
-import { newFamily, rowOf, type Stand, standOn } from '../support/reference/stand.ts';
+import { type Fixture, fixtureOn, newFamily, rowOf } from '../support/reference/fixture.ts';
 import { kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal } from '../support/services/real.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
@@ -31,14 +31,14 @@ function incoming(topic: string, key: string, value: unknown, offset = 1): Incom
 const chain = (id: string, version: number, name: string) => incoming('reference.chains', id, { name, version });
 
 describe('the consumer of reference data', () => {
-  let stand: Stand;
+  let fixture: Fixture;
   let neighbour: ReturnType<typeof newFamily>;
   beforeAll(async () => {
-    stand = standOn(await scratchDatabase());
+    fixture = fixtureOn(await scratchDatabase());
     neighbour = newFamily();
-    await stand.reference.apply(neighbour.all());
+    await fixture.reference.apply(neighbour.all());
   });
-  afterAll(() => stand.database[Symbol.asyncDispose]());
+  afterAll(() => fixture.database[Symbol.asyncDispose]());
 
   const account = { name: 'A', type: 'organisation', status: 1, created_at: '2026-01-05T09:30:00Z', version: 1 };
   const poison: Record<string, () => IncomingMessage> = {
@@ -70,29 +70,29 @@ describe('the consumer of reference data', () => {
   it.each(Object.entries(poison))(
     'D1-10: %s is dead-lettered; the rest of its batch is applied',
     async (_name, make) => {
-      const { handle, published } = await handlerOn(stand.reference);
+      const { handle, published } = await handlerOn(fixture.reference);
       const bad = make();
       const good = [randomUUID(), randomUUID()];
       await handle([chain(good[0] ?? '', 1, 'before'), bad, chain(good[1] ?? '', 1, 'after')]);
       const headers = { error: expect.stringMatching(/./), 'original-topic': bad.topic };
       expect(published).toMatchObject([{ topic: `${bad.topic}.dlq`, key: bad.key, value: bad.value, headers }]);
-      for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
+      for (const id of good) expect(await rowOf(fixture, 'chains', id)).toBeDefined();
     },
   );
 
   it('D1-10: name and decimals of a currency and the explorer of a network are optional, and cleared when absent', async () => {
     const { ids, version } = newFamily();
     const explorer_url = 'https://explorer.example/tx/{hash}?from=portcullis';
-    await stand.reference.apply([
+    await fixture.reference.apply([
       ...['nodes', 'chains'].map((kind) => version(kind as 'nodes', 1)),
       version('networks', 1, { explorer_url }),
       version('currencies', 1, { name: 'USD Coin', decimals: 6 }),
     ]);
-    expect(await rowOf(stand, 'networks', ids.networks)).toMatchObject({ explorer_url });
-    expect(await rowOf(stand, 'currencies', ids.currencies)).toMatchObject({ name: 'USD Coin', decimals: 6 });
-    await stand.reference.apply([version('networks', 2), version('currencies', 2)]);
-    expect(await rowOf(stand, 'networks', ids.networks)).toMatchObject({ version: '2', explorer_url: null });
-    expect(await rowOf(stand, 'currencies', ids.currencies)).toMatchObject({ name: null, decimals: null });
+    expect(await rowOf(fixture, 'networks', ids.networks)).toMatchObject({ explorer_url });
+    expect(await rowOf(fixture, 'currencies', ids.currencies)).toMatchObject({ name: 'USD Coin', decimals: 6 });
+    await fixture.reference.apply([version('networks', 2), version('currencies', 2)]);
+    expect(await rowOf(fixture, 'networks', ids.networks)).toMatchObject({ version: '2', explorer_url: null });
+    expect(await rowOf(fixture, 'currencies', ids.currencies)).toMatchObject({ name: null, decimals: null });
   });
 
   it.each([
@@ -105,13 +105,13 @@ describe('the consumer of reference data', () => {
     ['currencies', { decimals: '18' }],
     ['currencies', { name: { en: 'Euro' } }],
   ] as const)('D1-10: a row of %s with an invalid optional member is stored without it: %j', async (kind, member) => {
-    const { handle, published } = await handlerOn(stand.reference);
+    const { handle, published } = await handlerOn(fixture.reference);
     const row = { network_id: neighbour.ids.networks, symbol: 'X', chain_id: neighbour.ids.chains, version: 1 };
     const id = randomUUID();
     await handle([incoming(`reference.${kind}`, id, { ...row, ...(kind === 'networks' && { name: 'x' }), ...member })]);
     expect(published).toEqual([]);
     const [name = ''] = Object.keys(member);
-    expect(await rowOf(stand, kind, id)).toMatchObject({ version: '1', [name]: null });
+    expect(await rowOf(fixture, kind, id)).toMatchObject({ version: '1', [name]: null });
   });
 
   it.each(['08006', '40001', '40P01', '53300', '57P01', 'XX000'])(
@@ -121,24 +121,24 @@ describe('the consumer of reference data', () => {
       const statement = () => {
         if (isOut) throw Object.assign(new Error('out'), { code });
       };
-      const db = watchedDb(stand.db, { statement });
+      const db = watchedDb(fixture.db, { statement });
       const { handle, published } = await handlerOn(new Reference({ db, nowMs: Date.now }));
       const id = randomUUID();
       await expect(handle([chain(id, 1, 'first'), chain(id, 2, 'second')])).rejects.toThrow('out');
       isOut = false;
       await handle([chain(id, 1, 'first'), chain(id, 2, 'second')]);
       expect(published).toEqual([]);
-      expect(await rowOf(stand, 'chains', id)).toMatchObject({ name: 'second' });
+      expect(await rowOf(fixture, 'chains', id)).toMatchObject({ name: 'second' });
     },
   );
 
   it('D1-10: versions beyond 2^53 are compared exactly', async () => {
-    const { handle } = await handlerOn(stand.reference);
+    const { handle } = await handlerOn(fixture.reference);
     const id = randomUUID();
     const at = (version: string) =>
       incoming('reference.chains', id, Buffer.from(`{"name":"${version}","version":${version}}`));
     for (const version of ['9007199254740993', '9007199254740994', '9007199254740992']) await handle([at(version)]);
-    expect(await rowOf(stand, 'chains', id)).toMatchObject({ version: '9007199254740994' });
+    expect(await rowOf(fixture, 'chains', id)).toMatchObject({ version: '9007199254740994' });
   });
 });
 
@@ -151,15 +151,15 @@ function busSuite(
   clean: () => Promise<void> = async () => undefined,
 ): void {
   it('D1-10: published rows and tombstones are applied, and invalid ones are dead-lettered', async () => {
-    const stand = standOn(await openDatabase());
-    const bus = openBus(stand.database);
+    const fixture = fixtureOn(await openDatabase());
+    const bus = openBus(fixture.database);
     await bus.ensureTopics(NEEDED_TOPICS);
-    const subscription = await startReferenceConsumers({ bus, reference: stand.reference });
+    const subscription = await startReferenceConsumers({ bus, reference: fixture.reference });
     onTestFinished(async () => {
       await subscription.stop();
       await bus.stop();
       await clean();
-      await stand.database[Symbol.asyncDispose]();
+      await fixture.database[Symbol.asyncDispose]();
     });
     const { ids, members } = newFamily();
     const row = (value: object) => Buffer.from(JSON.stringify({ version: 1, name: 'n', symbol: 's', ...value }));
@@ -176,10 +176,10 @@ function busSuite(
     ]);
     const dead = new Recorder();
     await dead.follow(bus, 'reference.nodes.dlq');
-    await expect.poll(() => rowOf(stand, 'assets', ids.assets)).toBeDefined();
-    await expect.poll(() => rowOf(stand, 'wallets', ids.wallets)).toBeDefined();
+    await expect.poll(() => rowOf(fixture, 'assets', ids.assets)).toBeDefined();
+    await expect.poll(() => rowOf(fixture, 'wallets', ids.wallets)).toBeDefined();
     await bus.publish([message('reference.accounts', ids.accounts, { value: null })]);
-    await expect.poll(async () => (await rowOf(stand, 'accounts', ids.accounts))?.deleted_at ?? null).not.toBeNull();
+    await expect.poll(async () => (await rowOf(fixture, 'accounts', ids.accounts))?.deleted_at ?? null).not.toBeNull();
     await dead.count(1);
     expect(dead.keys).toEqual(['bad']);
   });

@@ -11,7 +11,7 @@ import { Reference } from '../../src/features/reference/reference.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
-import { rowOf, standOn } from '../support/reference/stand.ts';
+import { fixtureOn, rowOf } from '../support/reference/fixture.ts';
 import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
@@ -29,13 +29,13 @@ interface Carrier {
 
 /** A consumer over a database that refuses every value until it is mended, and a replay beside it. */
 async function consuming(openDatabase: () => Promise<Database>, carry: (database: Database) => Promise<Carrier>) {
-  const stand = standOn(await openDatabase());
-  const { bus, reader, clean } = await carry(stand.database);
+  const fixture = fixtureOn(await openDatabase());
+  const { bus, reader, clean } = await carry(fixture.database);
   const state = { isBroken: true };
   const statement = () => {
     if (state.isBroken) throw Object.assign(new Error('a value too long'), { code: '22001' });
   };
-  const broken = new Reference({ db: watchedDb(stand.db, { statement }), nowMs: Date.now });
+  const broken = new Reference({ db: watchedDb(fixture.db, { statement }), nowMs: Date.now });
   await startReferenceConsumers({ bus, reference: broken });
   const [dead, alive] = [new Recorder(), new Recorder()];
   await dead.follow(bus, DEAD);
@@ -43,10 +43,10 @@ async function consuming(openDatabase: () => Promise<Database>, carry: (database
   onTestFinished(async () => {
     await bus.stop();
     await clean();
-    await stand.database[Symbol.asyncDispose]();
+    await fixture.database[Symbol.asyncDispose]();
   });
-  const handler = lateReferenceHandler({ bus, reference: stand.reference });
-  const positions = new ReplayPositions(stand.db, '');
+  const handler = lateReferenceHandler({ bus, reference: fixture.reference });
+  const positions = new ReplayPositions(fixture.db, '');
   const replay = new Replay({ bus, reader, positions, applying: () => handler });
   const replayAll = async (): Promise<number> => {
     const plan = await replay.deadLetters(TOPIC);
@@ -60,7 +60,7 @@ async function consuming(openDatabase: () => Promise<Database>, carry: (database
         message(TOPIC, id, { value: name === null ? null : Buffer.from(JSON.stringify({ name, version })) }),
       ),
     );
-  const nameOf = async (id: string) => (await rowOf(stand, 'chains', id))?.name;
+  const nameOf = async (id: string) => (await rowOf(fixture, 'chains', id))?.name;
   /** Waits until what was published before has been taken, and is no dead letter. */
   const taken = async () => {
     // Every partition has one: whatever was in front of it has been applied.

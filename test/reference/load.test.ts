@@ -8,7 +8,7 @@ import { linesOf, loadReference } from '../../src/features/reference/reference-f
 import { portcullis } from '../support/cli/in-process.ts';
 import { type RealDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { startPortcullis } from '../support/harness.ts';
-import { newFamily, rowOf, type Stand, standOn } from '../support/reference/stand.ts';
+import { type Fixture, fixtureOn, newFamily, rowOf } from '../support/reference/fixture.ts';
 import { freshDatabase } from '../support/services/isolation.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
@@ -17,20 +17,20 @@ import { runCli } from '../support/start/process.ts';
 const line = (topic: string, key: string, value: object | null) => JSON.stringify({ topic, key, value });
 const chainLine = (id: string, version = 1) => line('reference.chains', id, { name: 'c', version });
 
-async function load(stand: Stand, text: string | Buffer[]) {
+async function load(fixture: Fixture, text: string | Buffer[]) {
   const rejected: [number, string][] = [];
   const source = Readable.from(typeof text === 'string' ? [Buffer.from(text)] : text);
   const onRejected = (number: number, reason: string) => void rejected.push([number, reason]);
-  const counts = await loadReference({ source, reference: stand.reference, onRejected, onProgress: () => undefined });
+  const counts = await loadReference({ source, reference: fixture.reference, onRejected, onProgress: () => undefined });
   return { counts, rejected: rejected.sort(([a], [b]) => a - b) };
 }
 
 describe('loading a file of reference data', () => {
-  let stand: Stand;
+  let fixture: Fixture;
   beforeAll(async () => {
-    stand = standOn(await scratchDatabase());
+    fixture = fixtureOn(await scratchDatabase());
   });
-  afterAll(() => stand.database[Symbol.asyncDispose]());
+  afterAll(() => fixture.database[Symbol.asyncDispose]());
 
   it('D1-10: stores all rows, in any order of parents and children, and a second load changes nothing', async () => {
     const { ids, members } = newFamily();
@@ -44,10 +44,10 @@ describe('loading a file of reference data', () => {
       line('reference.chains', ids.chains, row),
       line('reference.nodes', ids.nodes, row),
     ];
-    expect((await load(stand, lines.join('\n'))).counts).toMatchObject({ lines: 7, applied: 7, rejected: 0 });
-    expect((await load(stand, lines.join('\r\n\r\n'))).counts).toMatchObject({ lines: 7, applied: 0, rejected: 0 });
-    await load(stand, `${line('reference.accounts', ids.accounts, null)}\n`);
-    expect((await rowOf(stand, 'accounts', ids.accounts))?.deleted_at).not.toBeNull();
+    expect((await load(fixture, lines.join('\n'))).counts).toMatchObject({ lines: 7, applied: 7, rejected: 0 });
+    expect((await load(fixture, lines.join('\r\n\r\n'))).counts).toMatchObject({ lines: 7, applied: 0, rejected: 0 });
+    await load(fixture, `${line('reference.accounts', ids.accounts, null)}\n`);
+    expect((await rowOf(fixture, 'accounts', ids.accounts))?.deleted_at).not.toBeNull();
   });
 
   it('D1-10: reports invalid lines by number, and applies all others', async () => {
@@ -67,21 +67,21 @@ describe('loading a file of reference data', () => {
       'x'.repeat(1024 * 1024 + 1),
       chainLine(good[2]),
     ].join('\n');
-    const { counts, rejected } = await load(stand, text);
+    const { counts, rejected } = await load(fixture, text);
     expect(rejected.map(([number]) => number)).toEqual([2, 3, 4, 5, 6, 10, 11]);
     for (const [, reason] of rejected) expect(reason).toMatch(/\w/);
     expect(counts).toMatchObject({ lines: 11, applied: 4, rejected: 7 });
-    for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
+    for (const id of good) expect(await rowOf(fixture, 'chains', id)).toBeDefined();
   });
 
   it('D1-10: reports only the line whose value the database rejects, and applies the rest of its batch', async () => {
     const ids = Array.from({ length: 9 }, () => randomUUID());
     let calls = 0;
-    const apply: Stand['reference']['apply'] = async (changes) => {
+    const apply: Fixture['reference']['apply'] = async (changes) => {
       calls += 1;
       const isBad = changes.some(({ id }) => id === ids[4]);
       if (isBad) throw Object.assign(new Error('refused'), { code: '22003' });
-      return stand.reference.apply(changes);
+      return fixture.reference.apply(changes);
     };
     const rejected: number[] = [];
     const counts = await loadReference({
@@ -107,7 +107,7 @@ describe('loading a file of reference data', () => {
       text.subarray(at * 777, at * 777 + 777),
     );
     const sizes: number[] = [];
-    const apply: Stand['reference']['apply'] = async (changes) => {
+    const apply: Fixture['reference']['apply'] = async (changes) => {
       sizes.push(changes.length);
       return { applied: changes.length, parked: 0, rejected: [] };
     };

@@ -37,7 +37,7 @@ const APART: Record<string, string> = {
   'Query.gasFees': 'of no node',
 };
 
-let stand: TwoMarkedNodes;
+let fixture: TwoMarkedNodes;
 let p: Portcullis;
 let as: TwoMarkedNodes['as'];
 let mine: Things;
@@ -45,11 +45,11 @@ let theirs: Things;
 let before: unknown;
 
 beforeAll(async () => {
-  stand = await twoMarkedNodes();
-  ({ p, mine, theirs, as } = stand);
-  before = await stand.contentOf(theirs.nodeId);
+  fixture = await twoMarkedNodes();
+  ({ p, mine, theirs, as } = fixture);
+  before = await fixture.contentOf(theirs.nodeId);
 });
-afterAll(() => stand[Symbol.asyncDispose]());
+afterAll(() => fixture[Symbol.asyncDispose]());
 
 function notification(members: object): Buffer {
   const at = '2026-03-01T00:00:00Z';
@@ -190,7 +190,7 @@ describe('objects of another node', () => {
   });
 
   it('D4-01: the other node is unchanged after these requests', async () => {
-    expect(await stand.contentOf(theirs.nodeId)).toEqual(before);
+    expect(await fixture.contentOf(theirs.nodeId)).toEqual(before);
     for (const token of [theirs.token, theirs.login.access_token]) {
       expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);
     }

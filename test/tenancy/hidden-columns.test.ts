@@ -22,17 +22,17 @@ const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway
 const reads = endpoints.filter(({ methods }) => methods.includes('GET')).map(({ path }) => path);
 const tools = [...TOOLS.values()].filter(({ listed }) => listed.annotations?.readOnlyHint);
 
-let stand: TwoMarkedNodes;
+let fixture: TwoMarkedNodes;
 let mine: Things;
 
 beforeAll(async () => {
-  stand = await twoMarkedNodes();
-  ({ mine } = stand);
+  fixture = await twoMarkedNodes();
+  ({ mine } = fixture);
   plantInEveryRow();
 });
 afterAll(async () => {
   vi.restoreAllMocks();
-  await stand[Symbol.asyncDispose]();
+  await fixture[Symbol.asyncDispose]();
 });
 
 /** Makes every query return rows that have the member, as they would of a table with one more column. */
@@ -61,19 +61,19 @@ function showsNothingHidden(text: string): void {
 
 describe('a column that no interface declares', () => {
   it('is in every row read from the database', async () => {
-    const read = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
+    const read = await rows(fixture.p).run((k) => k.selectFrom('accounts').select('id'));
     expect(read.length).toBeGreaterThan(0);
     expect(JSON.stringify(read).split(VALUE)).toHaveLength(read.length + 1);
   });
 
   it('is detected by this test when a row is returned as it is', async () => {
-    const [account] = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
+    const [account] = await rows(fixture.p).run((k) => k.selectFrom('accounts').select('id'));
     expect(() => showsNothingHidden(JSON.stringify({ ...account }))).toThrow(MEMBER);
   });
 
   it.each(reads)('is not in the response of GET %s', async (path) => {
     const filled = path.replace(/\{(\w+)\}/g, (_match, name: string) => String(namedValue(name))).replace(/\*+/, 'x');
-    showsNothingHidden((await stand.as(mine)('GET', filled)).text);
+    showsNothingHidden((await fixture.as(mine)('GET', filled)).text);
   });
 
   it.each(queries.map((field) => [field.name, field] as const))(
@@ -89,7 +89,7 @@ describe('a column that no interface declares', () => {
       const input = { ruleId: mine.rule, balances: [] };
       const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule };
       const facts = { balances: [] };
-      const answer = await operate(stand.as(mine), `query { ${text} }`, { ...ids, input, facts, ...DAY });
+      const answer = await operate(fixture.as(mine), `query { ${text} }`, { ...ids, input, facts, ...DAY });
       expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
       showsNothingHidden(answer.text);
     },
@@ -101,7 +101,7 @@ describe('a column that no interface declares', () => {
       const { required = [] } = listed.inputSchema;
       const more = name === 'preview_wallet_rule' ? { rule_id: mine.rule } : {};
       const given = Object.fromEntries(required.map((argument) => [argument, namedValue(argument)]));
-      const answer = await post(stand.p, mine.client.client_secret, callOf(name, { ...given, ...more }));
+      const answer = await post(fixture.p, mine.client.client_secret, callOf(name, { ...given, ...more }));
       expect(answer.json.result.isError ?? false).toBe(false);
       showsNothingHidden(answer.text);
     },

@@ -8,15 +8,15 @@ import {
   ADMIN,
   delivery,
   eventsOf,
+  type Fixture,
+  fixtureOn,
   logOf,
   mirrorOn,
   parkedOf,
   rowOf,
-  type Stand,
-  standOn,
   transactionOf,
   USER,
-} from '../support/transactions/stand.ts';
+} from '../support/transactions/fixture.ts';
 import { heldCommit, watchedDb } from '../support/transactions/watched-db.ts';
 
 const PAGE = 50;
@@ -36,45 +36,45 @@ async function waiters({ db }: Database, count: number): Promise<void> {
 }
 
 describeReal('postgres', 'the transaction mirror under concurrency', () => {
-  let stand: Stand;
+  let fixture: Fixture;
 
   beforeAll(async () => {
-    stand = await standOn(await realDatabase());
+    fixture = await fixtureOn(await realDatabase());
   });
 
-  afterAll(() => stand.database[Symbol.asyncDispose]());
+  afterAll(() => fixture.database[Symbol.asyncDispose]());
 
   it('D6-17: an event of a node waits for the commit of an earlier one; other nodes do not wait', async () => {
-    const { db, mirror, nodeIds } = stand;
-    const [first, second] = [transactionOf(stand), transactionOf(stand)];
-    const elsewhere = transactionOf(stand, { nodeId: nodeIds[1] });
+    const { db, mirror, nodeIds } = fixture;
+    const [first, second] = [transactionOf(fixture), transactionOf(fixture)];
+    const elsewhere = transactionOf(fixture, { nodeId: nodeIds[1] });
     for (const transaction of [first, second, elsewhere]) await mirror.register(transaction);
-    const { counter } = await logOf(stand, nodeIds[0]);
+    const { counter } = await logOf(fixture, nodeIds[0]);
     const held = heldCommit();
     const slow = mirrorOn(watchedDb(db, held)).applyBatch(ADMIN, [delivery({ id: first.id, status: 3 })]);
     await held.reached;
     const next = mirror.applyBatch(ADMIN, [delivery({ id: second.id, status: 3 })]);
-    await waiters(stand.database, 1);
+    await waiters(fixture.database, 1);
     await mirror.applyBatch(ADMIN, [delivery({ id: elsewhere.id, status: 3 })]);
-    expect(await eventsOf(stand, elsewhere.id)).toHaveLength(1);
-    expect(await logOf(stand, nodeIds[0])).toMatchObject({ counter });
+    expect(await eventsOf(fixture, elsewhere.id)).toHaveLength(1);
+    expect(await logOf(fixture, nodeIds[0])).toMatchObject({ counter });
     held.release();
     await Promise.all([slow, next]);
-    expect(await eventsOf(stand, first.id)).toMatchObject([{ seq: String(counter + 1) }]);
-    expect(await eventsOf(stand, second.id)).toMatchObject([{ seq: String(counter + 2) }]);
+    expect(await eventsOf(fixture, first.id)).toMatchObject([{ seq: String(counter + 1) }]);
+    expect(await eventsOf(fixture, second.id)).toMatchObject([{ seq: String(counter + 2) }]);
   });
 
   it('D6-17: batches over the same ids do not deadlock, and a reader of the log misses no event', async () => {
-    const { mirror, nodeIds, db } = stand;
+    const { mirror, nodeIds, db } = fixture;
     const transactions = Array.from({ length: 16 }, (_, at) =>
-      transactionOf(stand, {
+      transactionOf(fixture, {
         nodeId: nodeIds[at % 2] ?? nodeIds[0],
         collection: at % 3 === 0 ? 'otc_transactions' : 'token_transactions',
       }),
     );
     const registeredLate = transactions.slice(8);
     for (const transaction of transactions.slice(0, 8)) await mirror.register(transaction);
-    const readers = nodeIds.map((nodeId) => reader(stand, nodeId));
+    const readers = nodeIds.map((nodeId) => reader(fixture, nodeId));
     const write = async (writer: number) => {
       for (let round = 0; round < 12; round += 1) {
         const order = transactions.toSorted((a, b) => mixed(a.id, writer, round) - mixed(b.id, writer, round));
@@ -97,34 +97,36 @@ describeReal('postgres', 'the transaction mirror under concurrency', () => {
   });
 
   it('D6-20: a notification that arrives during a registration is applied', async () => {
-    const transaction = transactionOf(stand);
+    const transaction = transactionOf(fixture);
     const held = heldCommit();
-    const registering = mirrorOn(watchedDb(stand.db, held)).register(transaction);
+    const registering = mirrorOn(watchedDb(fixture.db, held)).register(transaction);
     await held.reached;
-    const applying = stand.mirror.applyBatch(ADMIN, [delivery({ id: transaction.id, status: 3 })]);
-    await waiters(stand.database, 1);
+    const applying = fixture.mirror.applyBatch(ADMIN, [delivery({ id: transaction.id, status: 3 })]);
+    await waiters(fixture.database, 1);
     held.release();
     await Promise.all([registering, applying]);
-    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
-    expect(await parkedOf(stand, transaction.id)).toBe(0);
+    expect(await rowOf(fixture, transaction.id)).toMatchObject({ status: 3 });
+    expect(await parkedOf(fixture, transaction.id)).toBe(0);
   });
 
   it('D6-20: a registration that arrives while a notification is being parked applies it', async () => {
-    const transaction = transactionOf(stand);
+    const transaction = transactionOf(fixture);
     const held = heldCommit();
-    const parking = mirrorOn(watchedDb(stand.db, held)).applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
+    const parking = mirrorOn(watchedDb(fixture.db, held)).applyBatch(USER, [
+      delivery({ id: transaction.id, status: 3 }),
+    ]);
     await held.reached;
-    const registering = stand.mirror.register(transaction);
-    await waiters(stand.database, 1);
+    const registering = fixture.mirror.register(transaction);
+    await waiters(fixture.database, 1);
     held.release();
     await Promise.all([parking, registering]);
-    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
-    expect(await parkedOf(stand, transaction.id)).toBe(0);
+    expect(await rowOf(fixture, transaction.id)).toMatchObject({ status: 3 });
+    expect(await parkedOf(fixture, transaction.id)).toBe(0);
   });
 });
 
 /** Reads a node's log after its own position, again and again, as a tailer does. */
-function reader({ db }: Stand, nodeId: string) {
+function reader({ db }: Fixture, nodeId: string) {
   const log = databaseEventLog(db);
   const seen: LoggedEvent[] = [];
   let isStopped = false;

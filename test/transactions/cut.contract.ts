@@ -6,14 +6,14 @@ import {
   assetAddress,
   delivery,
   eventsOf,
+  type Fixture,
+  fixtureOn,
   mirrorOn,
   newAsset,
   parkedOf,
   rowOf,
-  type Stand,
-  standOn,
   transactionOf,
-} from '../support/transactions/stand.ts';
+} from '../support/transactions/fixture.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
 class Cut extends Error {}
@@ -25,9 +25,9 @@ interface Scene {
 
 interface Scenario {
   /** What has happened before, undisturbed. */
-  before(stand: Stand, scene: Scene): Promise<void>;
+  before(fixture: Fixture, scene: Scene): Promise<void>;
   /** What is cut, and then comes again. */
-  step(mirror: Transactions, stand: Stand, scene: Scene): Promise<unknown>;
+  step(mirror: Transactions, fixture: Fixture, scene: Scene): Promise<unknown>;
 }
 
 const done = (id: string) => [
@@ -35,11 +35,11 @@ const done = (id: string) => [
   delivery({ id, status: 3, second: 3, contract_address: '0xc', gas_used: 3 }),
 ];
 
-const registered = (stand: Stand, { id, assetId }: Scene) => transactionOf(stand, { id, assetId });
+const registered = (fixture: Fixture, { id, assetId }: Scene) => transactionOf(fixture, { id, assetId });
 
 const scenarios: Record<string, Scenario> = {
   'a notification': {
-    before: async (stand, scene) => void (await stand.mirror.register(registered(stand, scene))),
+    before: async (fixture, scene) => void (await fixture.mirror.register(registered(fixture, scene))),
     step: (mirror, _stand, { id }) => mirror.applyBatch(ADMIN, done(id)),
   },
   'a notification that is parked': {
@@ -47,35 +47,35 @@ const scenarios: Record<string, Scenario> = {
     step: (mirror, _stand, { id }) => mirror.applyBatch(ADMIN, done(id)),
   },
   'a registration with parked notifications': {
-    before: (stand, { id }) => stand.mirror.applyBatch(ADMIN, done(id)),
-    step: (mirror, stand, scene) => mirror.register(registered(stand, scene)),
+    before: (fixture, { id }) => fixture.mirror.applyBatch(ADMIN, done(id)),
+    step: (mirror, fixture, scene) => mirror.register(registered(fixture, scene)),
   },
   'a registration by the owner that moves a transaction': {
-    before: async (stand, scene) => {
-      await stand.mirror.register({ ...registered(stand, scene), nodeId: stand.nodeIds[1], assetId: null });
-      await stand.mirror.applyBatch(ADMIN, done(scene.id));
+    before: async (fixture, scene) => {
+      await fixture.mirror.register({ ...registered(fixture, scene), nodeId: fixture.nodeIds[1], assetId: null });
+      await fixture.mirror.applyBatch(ADMIN, done(scene.id));
     },
-    step: (mirror, stand, scene) => mirror.registerByOwner(registered(stand, scene)),
+    step: (mirror, fixture, scene) => mirror.registerByOwner(registered(fixture, scene)),
   },
 };
 
 /** A cut before any statement (of every `stride`th), or before the commit, and a repeat leave what one undisturbed run leaves. */
 export function cutContract(open: () => Promise<Database>, stride = 1): void {
-  let stand: Stand;
+  let fixture: Fixture;
 
   beforeAll(async () => {
-    stand = await standOn(await open());
+    fixture = await fixtureOn(await open());
   });
 
-  afterAll(() => stand.database[Symbol.asyncDispose]());
+  afterAll(() => fixture.database[Symbol.asyncDispose]());
 
   it.each(Object.entries(scenarios).map(([name, scenario], turn) => [name, scenario, turn] as const))(
     'D6-02 D6-17 D6-20: %s, interrupted at any statement and repeated, ends as if delivered once',
     async (_name, scenario, turn) => {
-      const uncut = await endOf(stand, scenario, Number.POSITIVE_INFINITY);
+      const uncut = await endOf(fixture, scenario, Number.POSITIVE_INFINITY);
       let place = 1 + (turn % stride);
       for (let isCut = true; isCut; place += isCut ? stride : 0) {
-        const cut = await endOf(stand, scenario, place);
+        const cut = await endOf(fixture, scenario, place);
         expect(cut.end).toEqual(uncut.end);
         isCut = cut.isCut;
       }
@@ -85,37 +85,37 @@ export function cutContract(open: () => Promise<Database>, stride = 1): void {
   );
 }
 
-async function endOf(stand: Stand, scenario: Scenario, place: number) {
-  const { id } = transactionOf(stand);
-  const scene = { id, assetId: await newAsset(stand) };
-  await scenario.before(stand, scene);
+async function endOf(fixture: Fixture, scenario: Scenario, place: number) {
+  const { id } = transactionOf(fixture);
+  const scene = { id, assetId: await newAsset(fixture) };
+  await scenario.before(fixture, scene);
   let left = place;
   const cut = () => {
     left -= 1;
     if (left === 0) throw new Cut('cut');
   };
-  const before = await dump(stand, scene);
+  const before = await dump(fixture, scene);
   let isCut = false;
   try {
-    await scenario.step(mirrorOn(watchedDb(stand.db, { statement: cut, commit: cut })), stand, scene);
+    await scenario.step(mirrorOn(watchedDb(fixture.db, { statement: cut, commit: cut })), fixture, scene);
   } catch (error) {
     if (!(error instanceof Cut)) throw error;
     isCut = true;
-    expect(await dump(stand, scene)).toEqual(before);
+    expect(await dump(fixture, scene)).toEqual(before);
   }
-  await scenario.step(stand.mirror, stand, scene);
-  const once = await dump(stand, scene);
-  await scenario.step(stand.mirror, stand, scene);
-  expect(await dump(stand, scene)).toEqual(once);
+  await scenario.step(fixture.mirror, fixture, scene);
+  const once = await dump(fixture, scene);
+  await scenario.step(fixture.mirror, fixture, scene);
+  expect(await dump(fixture, scene)).toEqual(once);
   return { isCut, end: withoutIds(once) };
 }
 
-async function dump(stand: Stand, { id, assetId }: Scene) {
+async function dump(fixture: Fixture, { id, assetId }: Scene) {
   return {
-    row: await rowOf(stand, id),
-    events: await eventsOf(stand, id),
-    parked: await parkedOf(stand, id),
-    address: await assetAddress(stand, assetId),
+    row: await rowOf(fixture, id),
+    events: await eventsOf(fixture, id),
+    parked: await parkedOf(fixture, id),
+    address: await assetAddress(fixture, assetId),
   };
 }
 

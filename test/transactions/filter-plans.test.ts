@@ -36,7 +36,7 @@ const FILL = `
     from generate_series(1, ${COUNT}) n;
   update transactions set collection = 'otc_transactions' where id in ('t7', 't${COUNT - 7}');`;
 
-const stand = beforeTests(async () => {
+const fixture = beforeTests(async () => {
   const database = await realDatabase();
   await withPostgres(database.url, async (client) => {
     for (const statement of FILL.split(';').filter((text) => text.trim() !== '')) await client.query(statement);
@@ -73,9 +73,9 @@ const MOST_REMOVED = COUNT / 50;
 it.each(FILTERS)(
   'DG-02: a page and the count with the filter %s use an index, and discard few rows',
   async (_name, filter, indexes) => {
-    await withPostgres(stand.database.url, async (client) => {
+    await withPostgres(fixture.database.url, async (client) => {
       for (const backward of [false, true]) {
-        const plans = await plansOf(client, () => stand.pages.page(NODE, filter, request(backward)));
+        const plans = await plansOf(client, () => fixture.pages.page(NODE, filter, request(backward)));
         for (const { scans } of plans) {
           for (const scan of scans) expect(scan['Rows Removed by Filter'] ?? 0).toBeLessThan(MOST_REMOVED);
           for (const scan of scans.filter((one) => !/Bitmap Heap/.test(one['Node Type']))) {
@@ -84,7 +84,7 @@ it.each(FILTERS)(
         }
       }
       if (Object.keys(filter).length === 0) return;
-      const counts = await plansOf(client, () => stand.pages.count(NODE, filter));
+      const counts = await plansOf(client, () => fixture.pages.count(NODE, filter));
       // A short range is read as a whole, and then sorted.
       for (const scan of counts.flatMap(({ scans }) => scans)) {
         expect(scan['Node Type']).toMatch(/Index|Bitmap/);
@@ -103,37 +103,37 @@ it.each([
     let key: PageKey | undefined;
     do {
       const from = backward ? { after: undefined, before: key } : { after: key, before: undefined };
-      const { rows, hasMore } = await stand.pages.page(NODE, filter, { size, backward, ...from });
+      const { rows, hasMore } = await fixture.pages.page(NODE, filter, { size, backward, ...from });
       ids.splice(backward ? 0 : ids.length, 0, ...rows.map(({ id }) => id));
       const last = rows.at(backward ? 0 : -1);
-      key = hasMore && last ? stand.pages.keyOf(last) : undefined;
+      key = hasMore && last ? fixture.pages.keyOf(last) : undefined;
     } while (key);
     return ids;
   };
   const forwards = await walk(false);
   expect(forwards).toEqual(forwards.toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1))));
-  expect(forwards.length).toBe(await stand.pages.exact.count(NODE, filter));
+  expect(forwards.length).toBe(await fixture.pages.exact.count(NODE, filter));
   expect(forwards.length).toBeGreaterThan(3 * size);
   expect(await walk(true)).toEqual(forwards);
 });
 
 it('DG-02: the total is exact up to 1,000 with a filter, and always exact without one or over MCP', async () => {
-  const count = (seconds: bigint) => stand.pages.count(NODE, { updatedSince: { seconds, nanos: 0 }, status: 3 });
-  const { rows } = await withPostgres(stand.database.url, (client) =>
+  const count = (seconds: bigint) => fixture.pages.count(NODE, { updatedSince: { seconds, nanos: 0 }, status: 3 });
+  const { rows } = await withPostgres(fixture.database.url, (client) =>
     client.query('select updated_seconds s from transactions where status = 3 order by 1 desc offset 999 limit 2'),
   );
   const [first = 0n, second = 0n] = rows.map(({ s }) => BigInt(String(s)));
   expect(first).toBeGreaterThan(second);
   expect([await count(first), await count(second)]).toEqual([1_000, Number.POSITIVE_INFINITY]);
-  expect(await stand.pages.count(NODE, {})).toBe(COUNT);
-  expect(await stand.pages.exact.count(NODE, { type: 2 })).toBeGreaterThan(1_000);
+  expect(await fixture.pages.count(NODE, {})).toBe(COUNT);
+  expect(await fixture.pages.exact.count(NODE, { type: 2 })).toBeGreaterThan(1_000);
 });
 
 it('DG-01: counts by hour and day read no table rows, and only the range of one index', async () => {
   const { since, until } = { since: instant(0.9), until: instant(0.95) };
-  await withPostgres(stand.database.url, async (client) => {
+  await withPostgres(fixture.database.url, async (client) => {
     for (const bucket of ['hour', 'day'] as const) {
-      for (const { scans } of await plansOf(client, () => stand.pages.stats(NODE, { since, until, bucket }))) {
+      for (const { scans } of await plansOf(client, () => fixture.pages.stats(NODE, { since, until, bucket }))) {
         const [scan, ...more] = scans;
         expect(scan).toMatchObject({ 'Node Type': 'Index Only Scan', 'Index Name': 'transactions_updated' });
         expect(scan?.['Index Cond']).toMatch(/updated_seconds.*>=.*updated_seconds.*</);
@@ -141,7 +141,7 @@ it('DG-01: counts by hour and day read no table rows, and only the range of one 
       }
     }
   });
-  const counted = await stand.pages.stats(NODE, { since, until, bucket: 'hour' });
+  const counted = await fixture.pages.stats(NODE, { since, until, bucket: 'hour' });
   const total = counted.reduce((sum, { count }) => sum + count, 0);
   expect(total).toBe(COUNT * 0.05);
 });

@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { topicOf } from '../../src/features/transactions/type-codes.rules.ts';
 import type { TransactionCollection } from '../../src/tables/transaction-content.ts';
-import { NODE, OTHER_NODE, useStand } from '../support/graphql/stand.ts';
+import { NODE, OTHER_NODE, useFixture } from '../support/graphql/fixture.ts';
 
-const stand = useStand();
+const fixture = useFixture();
 
 const DAY = '2026-03-02T';
 const at = (time: string) => `${DAY}${time}Z`;
@@ -32,15 +32,15 @@ const GIVEN: [id: string, collection: TransactionCollection, type: number, told:
 
 beforeAll(async () => {
   for (const [id, collection, type, told] of GIVEN) {
-    await stand.transactions.register({ id, nodeId: NODE, collection, type, assetId: null });
+    await fixture.transactions.register({ id, nodeId: NODE, collection, type, assetId: null });
     for (const [status, updated, hash = ''] of told) {
       const times = { created_at: at('00:00:00.000'), updated_at: at(updated) };
       const body = Buffer.from(JSON.stringify({ id, type, status, transaction_hash: hash, ...times }));
-      await stand.transactions.applyBatch(topicOf(collection), [{ body, correlationId: 'x' }]);
+      await fixture.transactions.applyBatch(topicOf(collection), [{ body, correlationId: 'x' }]);
     }
   }
-  await stand.register('of-another', OTHER_NODE);
-  await stand.notify('of-another', 3, { transaction_hash: '0xb', updated_at: at('02:30:00.000') });
+  await fixture.register('of-another', OTHER_NODE);
+  await fixture.notify('of-another', 3, { transaction_hash: '0xb', updated_at: at('02:30:00.000') });
 });
 
 describe('transaction filters', () => {
@@ -61,12 +61,12 @@ describe('transaction filters', () => {
     [`flagged: true, idOrHash: "0xb", updatedUntil: "${at('23:30:00.000')}"`, ['unknown-too']],
   ])('DG-01: the list and the updates with the filter %s return the same transactions', async (filter, ids) => {
     const page = `transactions(filter: {${filter}}) { totalCount totalCountAtLeast edges { node { id } } }`;
-    const { json } = await stand.query(`{ ${page} }`);
+    const { json } = await fixture.query(`{ ${page} }`);
     const { edges, ...counts } = json.data.transactions;
     expect(edges.map(({ node }: { node: { id: string } }) => node.id)).toEqual(ids);
     expect(counts).toEqual({ totalCount: ids.length, totalCountAtLeast: ids.length });
     const updates = `subscription { transactionUpdates(filter: {${filter}}, after: "0") { transaction { id } } }`;
-    await using stream = await stand.stream(updates);
+    await using stream = await fixture.stream(updates);
     // A filter applies to the state after each change, so that more than its last state of `both` can match.
     const wanted = new Set(ids.filter((id) => id !== 'silent'));
     const seen = new Set<string>();
@@ -80,18 +80,18 @@ describe('transaction filters', () => {
   });
 
   it('DG-01: an invalid filter value is BAD_USER_INPUT, and a null filter counts as absent', async () => {
-    const all = await stand.query(
+    const all = await fixture.query(
       '{ transactions(filter: {idOrHash: null, conflict: null}) { totalCount totalCountAtLeast } }',
     );
     expect(all.json.data.transactions).toEqual({ totalCount: GIVEN.length, totalCountAtLeast: GIVEN.length });
-    const { json } = await stand.query('{ transactions(filter: {idOrHash: "\\u0000"}) { totalCount } }');
+    const { json } = await fixture.query('{ transactions(filter: {idOrHash: "\\u0000"}) { totalCount } }');
     expect(json.errors[0].extensions.code).toBe('BAD_USER_INPUT');
   });
 });
 
 describe('transactionStats', () => {
   const ask = (since: string, until: string, bucket: string) =>
-    stand.query(`{ transactionStats(since: "${since}", until: "${until}", bucket: ${bucket}) { at status count } }`);
+    fixture.query(`{ transactionStats(since: "${since}", until: "${until}", bucket: ${bucket}) { at status count } }`);
   const statsOf = async (since: string, until: string, bucket: string) => {
     const { json } = await ask(since, until, bucket);
     return json.data.transactionStats.map((row: { at: string; status: string; count: number }) =>
@@ -137,9 +137,9 @@ describe('transactionStats', () => {
 
   it('DG-01 DG-04: another tenant counts only its own, and without transactions:read it is forbidden', async () => {
     const query = `{ transactionStats(since: "${at('00:00:00.000')}", until: "${at('24:00:00.000')}", bucket: DAY) { count } }`;
-    const other = await stand.query(query, { token: stand.newToken({ nodeId: OTHER_NODE }) });
+    const other = await fixture.query(query, { token: fixture.newToken({ nodeId: OTHER_NODE }) });
     expect(other.json.data.transactionStats).toEqual([{ count: 1 }]);
-    const { json } = await stand.query(query, { token: stand.newToken({ permissions: ['wallets:read'] }) });
+    const { json } = await fixture.query(query, { token: fixture.newToken({ permissions: ['wallets:read'] }) });
     expect(json.errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'transactions:read' });
   });
 });

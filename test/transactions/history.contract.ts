@@ -8,29 +8,29 @@ import {
   assetAddress,
   delivery,
   eventsOf,
+  type Fixture,
+  fixtureOn,
   newAsset,
   parkedOf,
   rowOf,
-  type Stand,
-  standOn,
   type Told,
   transactionOf,
   USER,
-} from '../support/transactions/stand.ts';
+} from '../support/transactions/fixture.ts';
 
 /** What a transaction comes to does not depend on how it was told, on any database. */
 export function historyContract(database: Database, runs: number): void {
-  let stand: Stand;
+  let fixture: Fixture;
 
   beforeAll(async () => {
-    stand = await standOn(database);
+    fixture = await fixtureOn(database);
   });
 
   it('3-03 D6-02 D6-03 D6-04 D6-06 D6-21: any order, batches and repeats of notifications end in the same state', async () => {
     await fc.assert(
       fc.asyncProperty(histories, async ({ collection, told, orders }) => {
         const ends: unknown[] = [];
-        for (const order of orders) ends.push(await endOf(stand, collection, told, order));
+        for (const order of orders) ends.push(await endOf(fixture, collection, told, order));
         expect(ends[1]).toEqual(ends[0]);
       }),
       { numRuns: runs },
@@ -74,26 +74,26 @@ const histories = fc
   });
 
 /** Tells one transaction's history in one order and gives what it comes to, ids apart. */
-async function endOf(stand: Stand, collection: TransactionCollection, told: Omit<Told, 'id'>[], order: Order) {
-  const assetId = await newAsset(stand);
-  const transaction = transactionOf(stand, { id: randomUUID(), collection, assetId });
+async function endOf(fixture: Fixture, collection: TransactionCollection, told: Omit<Told, 'id'>[], order: Order) {
+  const assetId = await newAsset(fixture);
+  const transaction = transactionOf(fixture, { id: randomUUID(), collection, assetId });
   const { id } = transaction;
   const deliveries = order.at.map((at) => delivery({ status: 1, ...told[at], id }));
   const send = async (some: typeof deliveries) => {
     for (let at = 0; at < some.length; at += order.batchSize) {
       const batch = some.slice(at, at + order.batchSize);
-      for (const topic of [USER, ADMIN] as const) await stand.mirror.applyBatch(topic, batch);
+      for (const topic of [USER, ADMIN] as const) await fixture.mirror.applyBatch(topic, batch);
     }
   };
   await send(deliveries.slice(0, order.registeredAt));
-  await stand.mirror.register(transaction);
+  await fixture.mirror.register(transaction);
   await send(deliveries.slice(order.registeredAt));
-  const events = await eventsOf(stand, id);
-  const row = await rowOf(stand, id);
+  const events = await eventsOf(fixture, id);
+  const row = await rowOf(fixture, id);
   return {
     row: { ...row, id: '', asset_id: '' },
-    address: await assetAddress(stand, assetId),
-    parked: await parkedOf(stand, id),
+    address: await assetAddress(fixture, assetId),
+    parked: await parkedOf(fixture, id),
     last: events.at(-1) && { status: events.at(-1)?.status, shown: { ...events.at(-1)?.transaction, id: '' } },
     isMonotone: events.every(({ status, previous_status: previous }) => rank(status) >= rank(previous)),
   };

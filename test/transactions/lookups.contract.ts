@@ -5,124 +5,124 @@ import {
   lookupBackoffMs,
 } from '../../src/features/transactions/transaction-lookups.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from '../support/transactions/lookup-stand.ts';
 import {
   ADMIN,
   delivery,
   eventsOf,
+  type Fixture,
+  fixtureOn,
   mirrorOn,
   parkedOf,
   rowOf,
-  type Stand,
-  standOn,
   transactionOf,
   USER,
-} from '../support/transactions/stand.ts';
+} from '../support/transactions/fixture.ts';
+import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from '../support/transactions/lookup-fixture.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** What lookups promise on every database. */
 export function lookupsContract(open: () => Promise<Database>): void {
-  let stand: Stand;
+  let fixture: Fixture;
 
   beforeAll(async () => {
-    stand = await standOn(await open());
+    fixture = await fixtureOn(await open());
   });
 
   // What one test leaves waiting is not for the next one's owner.
   beforeEach(async () => {
-    await stand.db.unscoped('test').run((k) => k.deleteFrom('parked_notifications'));
-    await stand.db.unscoped('test').run((k) => k.deleteFrom('transaction_lookups'));
+    await fixture.db.unscoped('test').run((k) => k.deleteFrom('parked_notifications'));
+    await fixture.db.unscoped('test').run((k) => k.deleteFrom('transaction_lookups'));
   });
 
-  afterAll(() => stand.database[Symbol.asyncDispose]());
+  afterAll(() => fixture.database[Symbol.asyncDispose]());
 
-  const park = (id: string) => stand.mirror.applyBatch(ADMIN, [delivery({ id, status: 3 })]);
+  const park = (id: string) => fixture.mirror.applyBatch(ADMIN, [delivery({ id, status: 3 })]);
   const untilNone = async (owner: Asked) => {
-    const { lookups, signal } = lookupsOn(stand, owner);
+    const { lookups, signal } = lookupsOn(fixture, owner);
     while (await lookups.iterate(signal)) await lookups.settled();
   };
 
   it('D6-20: an id with parked notifications is looked up once, registered as its owner says, and applied', async () => {
-    const transaction = transactionOf(stand);
+    const transaction = transactionOf(fixture);
     await park(transaction.id);
-    await stand.mirror.applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
+    await fixture.mirror.applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
     const owner = askedOwner(async (id) => (id === transaction.id ? transaction : undefined));
     await untilNone(owner);
     expect(owner.asked).toEqual([transaction.id]);
-    expect(await rowOf(stand, transaction.id)).toMatchObject({ node_id: transaction.nodeId, status: 3 });
-    expect(await parkedOf(stand, transaction.id)).toBe(0);
-    expect(await eventsOf(stand, transaction.id)).toHaveLength(1);
-    expect(await lookupsLeft(stand)).toEqual([]);
+    expect(await rowOf(fixture, transaction.id)).toMatchObject({ node_id: transaction.nodeId, status: 3 });
+    expect(await parkedOf(fixture, transaction.id)).toBe(0);
+    expect(await eventsOf(fixture, transaction.id)).toHaveLength(1);
+    expect(await lookupsLeft(fixture)).toEqual([]);
   });
 
   it('D6-20: a registered id is not looked up', async () => {
-    const [before, after] = [transactionOf(stand), transactionOf(stand)];
-    await stand.mirror.register(before);
+    const [before, after] = [transactionOf(fixture), transactionOf(fixture)];
+    await fixture.mirror.register(before);
     for (const { id } of [before, after]) await park(id);
-    await stand.mirror.registerByOwner(after);
+    await fixture.mirror.registerByOwner(after);
     const owner = askedOwner(async () => undefined);
     await untilNone(owner);
     expect(owner.asked).toEqual([]);
   });
 
   it('D6-20: the result of a lookup overrides a registration by mutation during it, and not one by topic', async () => {
-    const [mine, other] = stand.nodeIds;
-    const said = [transactionOf(stand, { nodeId: other }), transactionOf(stand, { nodeId: other })] as const;
+    const [mine, other] = fixture.nodeIds;
+    const said = [transactionOf(fixture, { nodeId: other }), transactionOf(fixture, { nodeId: other })] as const;
     for (const { id } of said) await park(id);
     const owner = askedOwner(async (id) => {
       const found = said.find((one) => one.id === id);
       if (!found) return undefined;
-      if (found === said[0]) await stand.mirror.register({ ...found, nodeId: mine });
-      else await stand.mirror.registerByOwner({ ...found, nodeId: mine });
+      if (found === said[0]) await fixture.mirror.register({ ...found, nodeId: mine });
+      else await fixture.mirror.registerByOwner({ ...found, nodeId: mine });
       return found;
     });
     await untilNone(owner);
-    expect(await rowOf(stand, said[0].id)).toMatchObject({ node_id: other, registered_by: 'topic', status: 3 });
-    expect((await eventsOf(stand, said[0].id)).map(({ node_id }) => node_id)).toEqual([other]);
-    expect(await rowOf(stand, said[1].id)).toMatchObject({ node_id: mine, registered_by: 'topic', status: 3 });
+    expect(await rowOf(fixture, said[0].id)).toMatchObject({ node_id: other, registered_by: 'topic', status: 3 });
+    expect((await eventsOf(fixture, said[0].id)).map(({ node_id }) => node_id)).toEqual([other]);
+    expect(await rowOf(fixture, said[1].id)).toMatchObject({ node_id: mine, registered_by: 'topic', status: 3 });
   });
 
   it.each([
     ['does not know,', async () => undefined],
     ['fails for,', () => Promise.reject(new Error('the answer is 500'))],
-    ['assigns to an unknown node,', async (id: string) => transactionOf(stand, { id, nodeId: crypto.randomUUID() })],
+    ['assigns to an unknown node,', async (id: string) => transactionOf(fixture, { id, nodeId: crypto.randomUUID() })],
   ])(
     'D6-20: an id that the owner %s is retried with backoff from a second to an hour, and never dropped',
     async (_n, find) => {
-      const { id } = transactionOf(stand);
+      const { id } = transactionOf(fixture);
       await park(id);
       let nowMs = Date.now();
       const owner = askedOwner(find);
-      const { lookups, signal } = lookupsOn(stand, owner, { nowMs: () => nowMs });
+      const { lookups, signal } = lookupsOn(fixture, owner, { nowMs: () => nowMs });
       const rests: number[] = [];
       for (let attempt = 1; attempt <= 14; attempt += 1) {
         expect(await lookups.iterate(signal)).toBe(true);
         await lookups.settled();
-        rests.push((await dueOf(stand, id)) - nowMs);
+        rests.push((await dueOf(fixture, id)) - nowMs);
         nowMs += lookupBackoffMs(attempt) - 1;
         expect(await lookups.iterate(signal)).toBe(false);
         nowMs += 1;
       }
       expect(rests).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600].map((s) => s * 1000));
       expect(owner.asked).toHaveLength(14);
-      expect(await parkedOf(stand, id)).toBe(1);
-      await stand.mirror.register(transactionOf(stand, { id }));
-      expect(await rowOf(stand, id)).toMatchObject({ status: 3 });
+      expect(await parkedOf(fixture, id)).toBe(1);
+      await fixture.mirror.register(transactionOf(fixture, { id }));
+      expect(await rowOf(fixture, id)).toMatchObject({ status: 3 });
     },
   );
 
   it('D6-20: a process makes a limited number of lookups at once, and slow ones do not block parking or registration', async () => {
-    const ids = Array.from({ length: LOOKUPS_AT_ONCE + 3 }, () => transactionOf(stand).id);
+    const ids = Array.from({ length: LOOKUPS_AT_ONCE + 3 }, () => transactionOf(fixture).id);
     for (const id of ids) await park(id);
     const held = Promise.withResolvers<undefined>();
     const owner = askedOwner(() => held.promise);
-    const { lookups, signal } = lookupsOn(stand, owner);
+    const { lookups, signal } = lookupsOn(fixture, owner);
     const turn = lookups.iterate(signal);
     await expect.poll(() => owner.asked.length).toBe(LOOKUPS_AT_ONCE);
-    const late = transactionOf(stand);
+    const late = transactionOf(fixture);
     await park(late.id);
-    await stand.mirror.register(late);
-    expect(await rowOf(stand, late.id)).toMatchObject({ status: 3 });
+    await fixture.mirror.register(late);
+    expect(await rowOf(fixture, late.id)).toMatchObject({ status: 3 });
     expect(owner.asked).toHaveLength(LOOKUPS_AT_ONCE);
     held.resolve(undefined);
     await turn;
@@ -131,34 +131,34 @@ export function lookupsContract(open: () => Promise<Database>): void {
   });
 
   it('D6-20: a lookup of a stopped process can be taken over at once, and one of a killed process after its lease', async () => {
-    const [stopped, killed] = [transactionOf(stand), transactionOf(stand)];
+    const [stopped, killed] = [transactionOf(fixture), transactionOf(fixture)];
     const nowMs = Date.now();
     const clock = { nowMs: () => nowMs };
     await park(stopped.id);
     const aborted = lookupsOn(
-      stand,
+      fixture,
       askedOwner((_id, signal) => rejectedBy(signal)),
       clock,
     );
     await aborted.lookups.iterate(aborted.signal);
     aborted.stop();
     await aborted.lookups.settled();
-    expect(await dueOf(stand, stopped.id)).toBe(nowMs);
-    await stand.mirror.register(stopped);
+    expect(await dueOf(fixture, stopped.id)).toBe(nowMs);
+    await fixture.mirror.register(stopped);
     await park(killed.id);
-    const store = new LookupStore(stand.db);
+    const store = new LookupStore(fixture.db);
     await store.claim({ limit: 1, nowMs, untilMs: nowMs + 1_000 });
     const owner = askedOwner(async () => killed);
-    const next = lookupsOn(stand, owner, { nowMs: () => nowMs + 999 });
+    const next = lookupsOn(fixture, owner, { nowMs: () => nowMs + 999 });
     expect(await next.lookups.iterate(next.signal)).toBe(false);
-    const later = lookupsOn(stand, owner, { nowMs: () => nowMs + 1_000 });
+    const later = lookupsOn(fixture, owner, { nowMs: () => nowMs + 1_000 });
     expect(await later.lookups.iterate(later.signal)).toBe(true);
     await later.lookups.settled();
-    expect(await rowOf(stand, killed.id)).toMatchObject({ status: 3 });
+    expect(await rowOf(fixture, killed.id)).toMatchObject({ status: 3 });
   });
 
   it('D6-20: when the database fails while a response is applied, the id is looked up again', async () => {
-    const transaction = transactionOf(stand);
+    const transaction = transactionOf(fixture);
     await park(transaction.id);
     let isAway = false;
     const statement = () => {
@@ -168,16 +168,16 @@ export function lookupsContract(open: () => Promise<Database>): void {
       isAway = true;
       return transaction;
     });
-    const mirror = mirrorOn(watchedDb(stand.db, { statement }));
-    const first = lookupsOn(stand, owner, { mirror, db: watchedDb(stand.db, { statement }) });
+    const mirror = mirrorOn(watchedDb(fixture.db, { statement }));
+    const first = lookupsOn(fixture, owner, { mirror, db: watchedDb(fixture.db, { statement }) });
     await first.lookups.iterate(first.signal);
     await first.lookups.settled();
-    expect(await rowOf(stand, transaction.id)).toBeUndefined();
-    expect(await lookupsLeft(stand)).toEqual([transaction.id]);
-    const later = lookupsOn(stand, owner, { nowMs: () => Date.now() + 3_600_000 });
+    expect(await rowOf(fixture, transaction.id)).toBeUndefined();
+    expect(await lookupsLeft(fixture)).toEqual([transaction.id]);
+    const later = lookupsOn(fixture, owner, { nowMs: () => Date.now() + 3_600_000 });
     await later.lookups.iterate(later.signal);
     await later.lookups.settled();
-    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+    expect(await rowOf(fixture, transaction.id)).toMatchObject({ status: 3 });
   });
 }
 

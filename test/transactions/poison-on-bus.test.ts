@@ -10,12 +10,12 @@ import { message, Recorder } from '../support/events/recorder.ts';
 import { realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
-import { delivery, eventsOf, rowOf, type Stand, standOn, transactionOf } from '../support/transactions/stand.ts';
+import { delivery, eventsOf, type Fixture, fixtureOn, rowOf, transactionOf } from '../support/transactions/fixture.ts';
 
 describe('malformed messages on the embedded bus', () => {
   it('D6-18: messages after a malformed one are applied, and its dead letter can be read', async () => {
-    const stand = await standOn(await scratchDatabase());
-    await poisonOnBus(stand, new EmbeddedBus(stand.db, () => undefined));
+    const fixture = await fixtureOn(await scratchDatabase());
+    await poisonOnBus(fixture, new EmbeddedBus(fixture.db, () => undefined));
   });
 });
 
@@ -25,29 +25,29 @@ describeReal(['postgres', 'kafka'], 'poison on Kafka', () => {
     const topics = [TOPICS.admin, TOPICS.user, TOPICS.registered];
     await createTopics(brokers, prefix, [...topics, ...topics.map(deadLetterTopicOf)]);
     onTestFinished(() => deleteTopics(brokers, prefix));
-    await poisonOnBus(await standOn(await realDatabase()), new KafkaBus(kafkaConnection(prefix), () => undefined));
+    await poisonOnBus(await fixtureOn(await realDatabase()), new KafkaBus(kafkaConnection(prefix), () => undefined));
   });
 });
 
 /** Poison between two notifications of one id, so of one partition, and the consumers as they run. */
-async function poisonOnBus(stand: Stand, bus: EventBus): Promise<void> {
-  const subscriptions = await startTransactionConsumers({ bus, transactions: stand.mirror, log: silentLog });
+async function poisonOnBus(fixture: Fixture, bus: EventBus): Promise<void> {
+  const subscriptions = await startTransactionConsumers({ bus, transactions: fixture.mirror, log: silentLog });
   onTestFinished(async () => {
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
     await bus.stop();
-    await stand.database[Symbol.asyncDispose]();
+    await fixture.database[Symbol.asyncDispose]();
   });
   const dead = new Recorder();
   await dead.follow(bus, `${TOPICS.admin}.dlq`);
-  const transaction = transactionOf(stand);
-  await stand.mirror.registerByOwner(transaction);
+  const transaction = transactionOf(fixture);
+  await fixture.mirror.registerByOwner(transaction);
   const { id } = transaction;
   const [before, after] = [1, 3].map((status) => Buffer.from(delivery({ id, status, second: status }).body));
   const headers = { 'event-id': 'e', 'correlation-id': 'c' };
   for (const value of [before, Buffer.from('?'), after]) {
     await bus.publish([message(TOPICS.admin, id, { value: value ?? null, headers })]);
   }
-  await expect.poll(() => rowOf(stand, id)).toMatchObject({ status: 3 });
+  await expect.poll(() => rowOf(fixture, id)).toMatchObject({ status: 3 });
   await dead.count(1);
   expect(dead.messages).toMatchObject([{ key: id, value: Buffer.from('?') }]);
   expect(dead.messages[0]?.headers).toEqual({
@@ -57,5 +57,5 @@ async function poisonOnBus(stand: Stand, bus: EventBus): Promise<void> {
     'original-partition': expect.stringMatching(/^\d+$/),
     'original-offset': expect.stringMatching(/^\d+$/),
   });
-  expect((await eventsOf(stand, id)).map(({ status }) => status)).toEqual([1, 3]);
+  expect((await eventsOf(fixture, id)).map(({ status }) => status)).toEqual([1, 3]);
 }

@@ -11,17 +11,17 @@ import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import {
   delivery,
+  type Fixture,
+  fixtureOn,
   mirrorOn,
   rowOf,
-  type Stand,
-  standOn,
   type Told,
   transactionOf,
-} from '../support/transactions/stand.ts';
+} from '../support/transactions/fixture.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** The consumers, called by hand, and what they published. */
-async function handlersOn(transactions: Stand['mirror']) {
+async function handlersOn(transactions: Fixture['mirror']) {
   const { bus, ...hand } = busByHand();
   await startTransactionConsumers({ bus, transactions, log: silentLog });
   return hand;
@@ -40,13 +40,13 @@ function registration(members: object): IncomingMessage {
 }
 
 function poisonContract(open: () => Promise<Database>): void {
-  let stand: Stand;
+  let fixture: Fixture;
 
   beforeAll(async () => {
-    stand = await standOn(await open());
+    fixture = await fixtureOn(await open());
   });
 
-  afterAll(() => stand.database[Symbol.asyncDispose]());
+  afterAll(() => fixture.database[Symbol.asyncDispose]());
 
   const poison: Record<string, () => IncomingMessage> = {
     'malformed JSON': () => incoming(TOPICS.admin, Buffer.from('{')),
@@ -63,18 +63,18 @@ function poisonContract(open: () => Promise<Database>): void {
   it.each(Object.entries(poison))(
     'D6-18: %s is dead-lettered with its headers; the rest of its batch is applied',
     async (_name, make) => {
-      const { handle, published } = await handlersOn(stand.mirror);
+      const { handle, published } = await handlersOn(fixture.mirror);
       const bad = make();
       const headers = { ...bad.headers, 'event-id': randomUUID() };
-      const transaction = transactionOf(stand);
+      const transaction = transactionOf(fixture);
       const { id, nodeId: node_id } = transaction;
       const isRegistration = bad.topic === TOPICS.registered;
-      if (!isRegistration) await stand.mirror.register(transaction);
+      if (!isRegistration) await fixture.mirror.register(transaction);
       const good = isRegistration
         ? registration({ id, collection: transaction.collection, type: 1, node_id })
         : told({ id, status: 3 });
       await handle(bad.topic, [{ ...bad, headers }, good]);
-      expect(await rowOf(stand, id)).toMatchObject({ status: isRegistration ? null : 3 });
+      expect(await rowOf(fixture, id)).toMatchObject({ status: isRegistration ? null : 3 });
       expect(published).toEqual([
         {
           topic: `${bad.topic}.dlq`,
@@ -99,15 +99,15 @@ function poisonContract(open: () => Promise<Database>): void {
       const statement = () => {
         if (isOut) throw Object.assign(new Error('out'), { code });
       };
-      const { handle, published } = await handlersOn(mirrorOn(watchedDb(stand.db, { statement })));
-      const transaction = transactionOf(stand);
-      await stand.mirror.register(transaction);
+      const { handle, published } = await handlersOn(mirrorOn(watchedDb(fixture.db, { statement })));
+      const transaction = transactionOf(fixture);
+      await fixture.mirror.register(transaction);
       const batch = [told({ id: transaction.id, status: 1 }), told({ id: transaction.id, status: 3 })];
       await expect(handle(TOPICS.admin, batch)).rejects.toThrow('out');
       isOut = false;
       await handle(TOPICS.admin, batch);
       expect(published).toEqual([]);
-      expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+      expect(await rowOf(fixture, transaction.id)).toMatchObject({ status: 3 });
     },
   );
 }
@@ -122,10 +122,10 @@ describeReal('postgres', 'poison on PostgreSQL', () => {
   it('D6-18: a server that ends its connections and accepts no new ones dead-letters nothing', async () => {
     const database: RealDatabase = await realDatabase();
     onTestFinished(() => database[Symbol.asyncDispose]());
-    const stand = await standOn(database);
-    const { handle, published } = await handlersOn(stand.mirror);
-    const transaction = transactionOf(stand);
-    await stand.mirror.register(transaction);
+    const fixture = await fixtureOn(database);
+    const { handle, published } = await handlersOn(fixture.mirror);
+    const transaction = transactionOf(fixture);
+    await fixture.mirror.register(transaction);
     const name = new URL(database.url).pathname.slice(1);
     const allow = (isAllowed: boolean) =>
       withPostgres(serviceAddress('postgres'), async (client) => {
@@ -141,6 +141,6 @@ describeReal('postgres', 'poison on PostgreSQL', () => {
     await allow(true);
     await handle(TOPICS.admin, batch);
     expect(published).toEqual([]);
-    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+    expect(await rowOf(fixture, transaction.id)).toMatchObject({ status: 3 });
   });
 });

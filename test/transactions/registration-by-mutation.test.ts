@@ -4,7 +4,7 @@ import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startOnRealServers, startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const env = { REGISTRATION_BY_MUTATION: 'off' };
 const OFF = {

@@ -12,32 +12,32 @@ import { describeReal } from '../support/services/real.ts';
 import {
   delivery,
   eventsOf,
+  type Fixture,
+  fixtureOn,
   mirrorOn,
   rowOf,
-  type Stand,
-  standOn,
   transactionOf,
-} from '../support/transactions/stand.ts';
+} from '../support/transactions/fixture.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** Consumers on a bus, over a database that refuses every value until it is mended. */
 async function consuming(open: () => Promise<Database>) {
-  const stand = await standOn(await open());
-  const bus = new EmbeddedBus(stand.db, () => undefined);
+  const fixture = await fixtureOn(await open());
+  const bus = new EmbeddedBus(fixture.db, () => undefined);
   const state = { isBroken: true };
   const statement = () => {
     if (state.isBroken) throw Object.assign(new Error('a value too long'), { code: '22001' });
   };
-  const transactions = mirrorOn(watchedDb(stand.db, { statement }));
+  const transactions = mirrorOn(watchedDb(fixture.db, { statement }));
   await startTransactionConsumers({ bus, transactions, log: silentLog });
   onTestFinished(async () => {
     await bus.stop();
-    await stand.database[Symbol.asyncDispose]();
+    await fixture.database[Symbol.asyncDispose]();
   });
-  return { stand, bus, state };
+  return { fixture, bus, state };
 }
 
-function replayOn({ db }: Stand, bus: EmbeddedBus): Replay {
+function replayOn({ db }: Fixture, bus: EmbeddedBus): Replay {
   return new Replay({ bus, reader: new EmbeddedLogReader(db), positions: new ReplayPositions(db, '') });
 }
 
@@ -45,11 +45,11 @@ const options = { signal: new AbortController().signal, onReplayed: () => undefi
 
 function replayContract(open: () => Promise<Database>): void {
   it('D6-18: dead letters are applied by a replay, and a second replay changes nothing', async () => {
-    const { stand, bus, state } = await consuming(open);
+    const { fixture, bus, state } = await consuming(open);
     const [dead, passed] = [new Recorder(), new Recorder()];
-    const transaction = transactionOf(stand);
+    const transaction = transactionOf(fixture);
     const { id } = transaction;
-    await stand.mirror.register(transaction);
+    await fixture.mirror.register(transaction);
     await dead.follow(bus, [`${TOPICS.admin}.dlq`, `${TOPICS.user}.dlq`]);
     const startMs = Date.now() - 60_000;
     const bodies = [2, 3].map((status, second) => Buffer.from(delivery({ id, status, second }).body));
@@ -58,15 +58,15 @@ function replayContract(open: () => Promise<Database>): void {
       await bus.publish([TOPICS.admin, TOPICS.user].map((topic) => message(topic, id, { value, headers })));
     }
     await dead.count(4);
-    expect(await rowOf(stand, id)).toMatchObject({ status: null });
+    expect(await rowOf(fixture, id)).toMatchObject({ status: null });
 
     state.isBroken = false;
-    const replay = replayOn(stand, bus);
+    const replay = replayOn(fixture, bus);
     for (const topic of [TOPICS.admin, TOPICS.user]) await replay.run(await replay.deadLetters(topic), options);
-    await expect.poll(() => rowOf(stand, id)).toMatchObject({ status: 3 });
+    await expect.poll(() => rowOf(fixture, id)).toMatchObject({ status: 3 });
     await passed.follow(bus, [TOPICS.admin, TOPICS.user], 'portcullis.after');
     await passed.count(8);
-    const [row, events] = [await rowOf(stand, id), await eventsOf(stand, id)];
+    const [row, events] = [await rowOf(fixture, id), await eventsOf(fixture, id)];
 
     for (const topic of [TOPICS.admin, TOPICS.user]) {
       await replay.run(await replay.between(topic, startMs, Date.now() + 60_000), options);
@@ -76,13 +76,13 @@ function replayContract(open: () => Promise<Database>): void {
       [TOPICS.admin, 'token_transactions'],
       [TOPICS.user, 'user_transactions'],
     ] as const) {
-      const last = transactionOf(stand, { collection });
-      await stand.mirror.register(last);
+      const last = transactionOf(fixture, { collection });
+      await fixture.mirror.register(last);
       const value = Buffer.from(delivery({ id: last.id, status: 1 }).body);
       await bus.publish([message(topic, last.id, { value })]);
-      await expect.poll(() => rowOf(stand, last.id)).toMatchObject({ status: 1 });
+      await expect.poll(() => rowOf(fixture, last.id)).toMatchObject({ status: 1 });
     }
-    expect([await rowOf(stand, id), await eventsOf(stand, id)]).toEqual([row, events]);
+    expect([await rowOf(fixture, id), await eventsOf(fixture, id)]).toEqual([row, events]);
     expect(events.map(({ status }) => status)).toEqual(expect.arrayContaining([3]));
     expect(dead.messages).toHaveLength(4);
   });

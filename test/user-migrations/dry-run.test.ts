@@ -19,7 +19,7 @@ import { scratchDatabase } from '../support/harness/databases.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { connect } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
-import { csvOf, fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
+import { csvOf, fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-fixture.ts';
 
 const database = beforeTests(scratchDatabase);
 

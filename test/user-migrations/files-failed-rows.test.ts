@@ -3,7 +3,7 @@ import { UserMigrations } from '../../src/features/user-migrations/user-migratio
 import { silentLog } from '../../src/lib/log.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
-import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
+import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-fixture.ts';
 import { steppedDb } from '../support/user-migrations/stepped-db.ts';
 
 const HEADER = 'wallet_address,email\n';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
-import { csvOf, fileOf, stateOf } from '../support/user-migrations/files-stand.ts';
+import { csvOf, fileOf, stateOf } from '../support/user-migrations/files-fixture.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
 const ROWS = 1_100;

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../src/platform/database/databas
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
-import { csvOf, fileOf, filesOn, never, newNode, stateOf, work } from '../support/user-migrations/files-stand.ts';
+import { csvOf, fileOf, filesOn, never, newNode, stateOf, work } from '../support/user-migrations/files-fixture.ts';
 import { steppedDb } from '../support/user-migrations/stepped-db.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.

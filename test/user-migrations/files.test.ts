@@ -15,7 +15,7 @@ import {
   oneBatch,
   stateOf,
   work,
-} from '../support/user-migrations/files-stand.ts';
+} from '../support/user-migrations/files-fixture.ts';
 
 const HEADER = 'wallet_address,email,external_id,name,surname,kyc_sent';
 const KNOWN = 'wallet_address, email, external_id, name, surname, kyc_sent';

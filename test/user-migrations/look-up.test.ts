@@ -3,7 +3,7 @@ import { UserStore } from '../../src/features/users/user-store.service.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
-import { newNode } from '../support/user-migrations/files-stand.ts';
+import { newNode } from '../support/user-migrations/files-fixture.ts';
 
 const USERS = 5_000;
 const ROWS = 500;

@@ -4,7 +4,7 @@ import { warningOf } from '../../src/features/user-migrations/migration-outcome.
 import { MigrationPages } from '../../src/features/user-migrations/migration-pages.service.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
-import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-stand.ts';
+import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-fixture.ts';
 
 const HEADER = 'wallet_address,email,name';
 const NBSP = '\u00a0';

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../src/platform/database/databas
 import { Refusal } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
-import { csvOf, fileOf, filesOn, newNode, stateOf } from '../support/user-migrations/files-stand.ts';
+import { csvOf, fileOf, filesOn, newNode, stateOf } from '../support/user-migrations/files-fixture.ts';
 
 describeReal('postgres', 'files that wait', () => {
   let database: RealDatabase;

@@ -29,7 +29,7 @@ const FILL = [
 ];
 
 describeReal('postgres', 'the queries that compare identifiers', () => {
-  const stand = beforeTests(async () => {
+  const fixture = beforeTests(async () => {
     const database = await realDatabase();
     await withPostgres(database.url, async (client) => {
       for (const statement of FILL) await client.query(statement);
@@ -44,7 +44,7 @@ describeReal('postgres', 'the queries that compare identifiers', () => {
     const sent = submit.mock.contexts as unknown as { text: string }[];
     const texts = new Set(sent.map(({ text }) => text).filter((text) => text.includes(part)));
     submit.mockRestore();
-    return withPostgres(stand.database.url, async (client) => {
+    return withPostgres(fixture.database.url, async (client) => {
       await client.query('set enable_sort = off');
       const plans: string[] = [];
       for (const text of texts) {
@@ -60,7 +60,7 @@ describeReal('postgres', 'the queries that compare identifiers', () => {
       'with ordinality',
       'users_email_key',
       () => {
-        const { db } = stand.database;
+        const { db } = fixture.database;
         const asked = { email: 'ada1@example.com', externalId: null, address: null };
         return db.transaction(() => new UserStore(db).owners(NODE, [asked]));
       },
@@ -68,23 +68,23 @@ describeReal('postgres', 'the queries that compare identifiers', () => {
     'another email': [
       'identifier_key',
       'users_email_key',
-      () => renameUser(stand.database.db, NODE, USER, `${randomUUID()}@example.com`),
+      () => renameUser(fixture.database.db, NODE, USER, `${randomUUID()}@example.com`),
     ],
     'sign-in': [
       '"supervisors"',
       'supervisors_username_key',
-      () => new Supervisors(stand.database.db).findByUsername(NODE, 'SUPERVISOR 7'),
+      () => new Supervisors(fixture.database.db).findByUsername(NODE, 'SUPERVISOR 7'),
     ],
     'locks of usernames': [
       'login_failures',
       'login_failures_of_username',
-      () => new LoginLocks({ db: stand.database.db, nowMs: Date.now }).isLocked(NODE, 'SUPERVISOR 7', null),
+      () => new LoginLocks({ db: fixture.database.db, nowMs: Date.now }).isLocked(NODE, 'SUPERVISOR 7', null),
     ],
     'a page of a search': [
       'identifier_key',
       'users_page',
       () =>
-        new UserPages(stand.database.db).page(
+        new UserPages(fixture.database.db).page(
           NODE,
           { search: 'ada' },
           {

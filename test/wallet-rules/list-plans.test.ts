@@ -26,7 +26,7 @@ const FILL = [
 ];
 
 describeReal('postgres', 'the list of the rules of a node', () => {
-  const stand = beforeTests(async () => {
+  const fixture = beforeTests(async () => {
     const database = await realDatabase();
     await withPostgres(database.url, async (client) => {
       for (const statement of FILL) await client.query(statement);
@@ -43,14 +43,14 @@ describeReal('postgres', 'the list of the rules of a node', () => {
     'DG-02: a page of %s is read from an index without sorting, for any parameter values',
     async (_name, filter, index) => {
       const submit = vi.spyOn(pg.Query.prototype, 'submit');
-      await new WalletRulePages(stand.database.db).page(NODE, filter, {
+      await new WalletRulePages(fixture.database.db).page(NODE, filter, {
         ...{ size: 20, backward: false, before: undefined },
         after: { at: '2020-01-01T00:00:00Z', id: NODE },
       });
       const sent = submit.mock.contexts as unknown as { text: string }[];
       const text = sent.find((one) => one.text.includes('"wallet_rules"'))?.text ?? '';
       submit.mockRestore();
-      await withPostgres(stand.database.url, async (client) => {
+      await withPostgres(fixture.database.url, async (client) => {
         const { rows } = await client.query(`explain (generic_plan) ${text}`);
         const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
         expect(plan).toContain(`using ${index}`);

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { basic, notification, PATHS, PREVIOUS_PASSWORD, webhookStand } from '../support/webhook/stand.ts';
+import { basic, notification, PATHS, PREVIOUS_PASSWORD, webhookFixture } from '../support/webhook/fixture.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const LIMIT = 262_144;
 
-const stand = beforeTests(() => webhookStand());
+const fixture = beforeTests(() => webhookFixture());
 
 /** A body of exactly so many bytes. */
 function bodyOf(bytes: number): string {
@@ -17,13 +17,13 @@ function bodyOf(bytes: number): string {
 describe.each(PATHS)('POST %s', (path) => {
   it('4.5-01 4.5-05 7.3-01: returns 200 with an empty body once both topics have the message', async () => {
     const body = JSON.stringify(notification());
-    const answer = await stand.post(path, body);
+    const answer = await fixture.post(path, body);
     expect({ status: answer.status, text: answer.text, length: answer.headers.get('content-length') }).toEqual({
       status: 200,
       text: '',
       length: '0',
     });
-    for (const topic of [stand.admin, stand.user]) await expect.poll(() => topic.texts).toContain(body);
+    for (const topic of [fixture.admin, fixture.user]) await expect.poll(() => topic.texts).toContain(body);
   });
 
   it('6-01 D6-16 2.7-08: publishes the unchanged bytes to both topics, with the same five headers', async () => {
@@ -33,10 +33,10 @@ describe.each(PATHS)('POST %s', (path) => {
       `${head}\n"updated_at":"2026-11-21 10:30:00,5+0100","unknown":{"a":"\\u0000","b":1e400,"a":[]}}\t`,
     );
     const startedAt = Date.now();
-    const answer = await stand.post(path, body, { 'x-correlation-id': 'corr-1' });
+    const answer = await fixture.post(path, body, { 'x-correlation-id': 'corr-1' });
     expect(answer.status).toBe(200);
     const found = [];
-    for (const topic of [stand.admin, stand.user]) {
+    for (const topic of [fixture.admin, fixture.user]) {
       await expect.poll(() => topic.keys).toContain(id);
       found.push(topic.messages.find(({ key }) => key === id));
     }
@@ -56,45 +56,45 @@ describe.each(PATHS)('POST %s', (path) => {
 
   it('4.5-04: accepts a repeat with 200, and publishes it as another event', async () => {
     const told = notification();
-    const before = stand.admin.messages.length;
-    for (let time = 0; time < 2; time += 1) expect((await stand.post(path, JSON.stringify(told))).status).toBe(200);
-    await stand.admin.count(before + 2);
-    const ids = stand.admin.messages.filter(({ key }) => key === told.id).map(({ headers }) => headers['event-id']);
+    const before = fixture.admin.messages.length;
+    for (let time = 0; time < 2; time += 1) expect((await fixture.post(path, JSON.stringify(told))).status).toBe(200);
+    await fixture.admin.count(before + 2);
+    const ids = fixture.admin.messages.filter(({ key }) => key === told.id).map(({ headers }) => headers['event-id']);
     expect(new Set(ids).size).toBe(2);
   });
 
   it('D6-05: accepts a PendingReceipt with 200, whatever its collection', async () => {
-    const { transactions } = stand.portcullis.demo;
+    const { transactions } = fixture.portcullis.demo;
     const told = notification({ id: transactions.user_transactions, status: 5 });
-    expect((await stand.post(path, JSON.stringify(told))).status).toBe(200);
+    expect((await fixture.post(path, JSON.stringify(told))).status).toBe(200);
   });
 
   it('5.4-01: accepts both passwords during a rotation, and any case of the scheme', async () => {
-    const { username, password } = stand.portcullis.webhook;
+    const { username, password } = fixture.portcullis.webhook;
     const accepted = [
       basic(username, PREVIOUS_PASSWORD),
       basic(username, password).replace('Basic', 'basic'),
       basic(username, password).replace('Basic ', 'BASIC  '),
     ];
     for (const authorization of accepted) {
-      expect((await stand.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
+      expect((await fixture.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
     }
   });
 
   it('D3-35: compares the password in NFC', async () => {
-    const { username } = stand.portcullis.webhook;
+    const { username } = fixture.portcullis.webhook;
     const authorization = basic(username, PREVIOUS_PASSWORD.normalize('NFD'));
-    expect((await stand.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
+    expect((await fixture.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
   });
 });
 
 it('D6-09: only responses of the alias have the Deprecation, Sunset and Link headers, and all of them do', async () => {
-  const { username, password } = stand.portcullis.webhook;
+  const { username, password } = fixture.portcullis.webhook;
   const calls = (path: string) => [
-    stand.post(path, JSON.stringify(notification())),
-    stand.post(path, '{'),
-    stand.post(path, bodyOf(LIMIT + 1)),
-    stand.post(path, JSON.stringify(notification()), { authorization: basic(username, `${password}x`) }),
+    fixture.post(path, JSON.stringify(notification())),
+    fixture.post(path, '{'),
+    fixture.post(path, bodyOf(LIMIT + 1)),
+    fixture.post(path, JSON.stringify(notification()), { authorization: basic(username, `${password}x`) }),
   ];
   const headersOf = async (path: string) =>
     (await Promise.all(calls(path))).map(({ status, headers }) => ({

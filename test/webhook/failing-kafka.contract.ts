@@ -3,7 +3,7 @@ import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { freeze } from '../support/services/freeze.ts';
 import type { KafkaBehindProxy } from '../support/services/kafka-behind.ts';
 import { describeReal } from '../support/services/real.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 type Fault = [name: string, begin: () => unknown, end: () => unknown];
 

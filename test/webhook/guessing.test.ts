@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
 import { scrape } from '../support/observability/scrape.ts';
-import { basic, notification, PATHS, webhookStand } from '../support/webhook/stand.ts';
+import { basic, notification, PATHS, webhookFixture } from '../support/webhook/fixture.ts';
 
 const METRIC = 'portcullis_webhook_wrong_passwords_total';
 const MESSAGE = 'too many webhook requests with a wrong password from one address within a minute';
 
-async function stand() {
+async function fixture() {
   const clock = { nowMs: Date.UTC(2026, 10, 21, 12) };
   const warned: object[] = [];
   const log = {
@@ -15,7 +15,7 @@ async function stand() {
       if (message === MESSAGE) warned.push(fields);
     },
   };
-  const { portcullis: p, ...rest } = await webhookStand({ overrides: { log, nowMs: () => clock.nowMs } });
+  const { portcullis: p, ...rest } = await webhookFixture({ overrides: { log, nowMs: () => clock.nowMs } });
   const { username, password } = p.webhook;
   async function statuses(times: number, address: string, guess?: string): Promise<number[]> {
     const answers: number[] = [];
@@ -44,7 +44,7 @@ async function stand() {
 
 describe('wrong passwords at the webhook', () => {
   it('5.4-01: wrong passwords always get 401, are counted by address and logged; correct requests are accepted', async () => {
-    await using s = await stand();
+    await using s = await fixture();
     expect(await s.counted()).toEqual({ single: 0, repeated: 0 });
     expect(new Set(await s.guess(60, '198.51.100.7'))).toEqual(new Set([401]));
     expect(await s.counted()).toEqual({ single: 20, repeated: 40 });
@@ -58,7 +58,7 @@ describe('wrong passwords at the webhook', () => {
   });
 
   it('5.4-01: wrong passwords are counted from zero in the next minute', async () => {
-    await using s = await stand();
+    await using s = await fixture();
     await s.guess(21, '198.51.100.7');
     s.clock.nowMs += 60_000;
     await s.guess(1, '198.51.100.7');
@@ -66,7 +66,7 @@ describe('wrong passwords at the webhook', () => {
   });
 
   it('5.4-01: requests without credentials do not count as wrong passwords', async () => {
-    await using s = await stand();
+    await using s = await fixture();
     expect((await s.p.call('POST', PATHS[0], { json: notification() })).status).toBe(401);
     expect(await s.counted()).toEqual({ single: 0, repeated: 0 });
   });

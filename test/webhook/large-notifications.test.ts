@@ -4,7 +4,7 @@ import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { keysInLog } from '../support/services/kafka-behind.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
-import { basic, notification } from '../support/webhook/stand.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const LARGEST = 262_144;
 const LARGE = 24;

@@ -4,14 +4,14 @@ import { type IncomingMessage, request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { basic, notification, PATHS, webhookStand } from '../support/webhook/stand.ts';
+import { basic, notification, PATHS, webhookFixture } from '../support/webhook/fixture.ts';
 
 const SLOW_BODY_MS = 400;
 
-const stand = beforeTests(() => webhookStand());
+const fixture = beforeTests(() => webhookFixture());
 
 afterEach(() => {
-  stand.bus.mood = 'takes';
+  fixture.bus.mood = 'takes';
 });
 
 const credentials: Record<string, (username: string, password: string) => string | undefined> = {
@@ -33,10 +33,10 @@ const credentials: Record<string, (username: string, password: string) => string
 
 describe.each(PATHS)('POST %s', (path) => {
   it.each(Object.entries(credentials))('4.5-03 5.4-01 D2-11: %s is 401, whatever the body', async (_name, make) => {
-    const { username, password } = stand.portcullis.webhook;
+    const { username, password } = fixture.portcullis.webhook;
     const authorization = make(username, password);
     for (const body of [JSON.stringify(notification()), '{', 'x'.repeat(300_000)]) {
-      const answer = await stand.portcullis.call('POST', path, {
+      const answer = await fixture.portcullis.call('POST', path, {
         body,
         headers: { 'content-type': 'text/plain', ...(authorization === undefined ? {} : { authorization }) },
       });
@@ -54,27 +54,27 @@ describe.each(PATHS)('POST %s', (path) => {
   ];
 
   it.each(invalid)('4.5-02 D2-13 %s is 400 with the member and the reason', async (_name, members, member, message) => {
-    const published = stand.bus.deadlinesMs.length;
-    const answer = await stand.post(path, JSON.stringify(notification(members)));
+    const published = fixture.bus.deadlinesMs.length;
+    const answer = await fixture.post(path, JSON.stringify(notification(members)));
     expect(answer).toMatchObject({ status: 400, json: { code: -1, domain: 0, message: 'invalid_request' } });
     expect(answer.json.errors).toEqual([{ path: member, message: expect.stringMatching(message) }]);
-    expect(stand.bus.deadlinesMs).toHaveLength(published);
+    expect(fixture.bus.deadlinesMs).toHaveLength(published);
   });
 
   it.each(['refuses', 'is silent'] as const)('7.3-01: a bus that %s causes a masked 500', async (mood) => {
-    stand.bus.mood = mood;
-    const answer = await stand.post(path, JSON.stringify(notification()));
+    fixture.bus.mood = mood;
+    const answer = await fixture.post(path, JSON.stringify(notification()));
     expect(answer).toMatchObject({ status: 500, text: '{"code":-1,"domain":0,"message":"internal_error"}' });
-    stand.bus.mood = 'takes';
-    expect((await stand.post(path, JSON.stringify(notification()))).status).toBe(200);
+    fixture.bus.mood = 'takes';
+    expect((await fixture.post(path, JSON.stringify(notification()))).status).toBe(200);
   });
 
   it('7.3-01: the deadline for the bus is 4 s after the request arrived, not after its body', async () => {
-    const { username, password } = stand.portcullis.webhook;
-    stand.bus.deadlinesMs.length = 0;
+    const { username, password } = fixture.portcullis.webhook;
+    fixture.bus.deadlinesMs.length = 0;
     const body = JSON.stringify(notification());
     const headers = { authorization: basic(username, password), 'content-type': 'application/json' };
-    const sent = request(`${stand.portcullis.url}${path}`, { method: 'POST', headers });
+    const sent = request(`${fixture.portcullis.url}${path}`, { method: 'POST', headers });
     const { promise: arrived, resolve: onArrival } = Promise.withResolvers<unknown>();
     subscribe('http.server.request.start', onArrival);
     sent.write(body.slice(0, 10));
@@ -85,7 +85,7 @@ describe.each(PATHS)('POST %s', (path) => {
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     answer.resume();
     expect(answer.statusCode).toBe(200);
-    const [deadlineMs] = stand.bus.deadlinesMs;
+    const [deadlineMs] = fixture.bus.deadlinesMs;
     // A timer may be early by a millisecond.
     expect(deadlineMs).toBeLessThanOrEqual(4_001 - SLOW_BODY_MS);
   });

@@ -2,16 +2,16 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, it } from 'vitest';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { notification, PATHS, webhookFixture } from '../support/webhook/fixture.ts';
 import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from '../support/webhook/signing.ts';
-import { notification, PATHS, webhookStand } from '../support/webhook/stand.ts';
 
 const LIBRARIES = [
   ['standardwebhooks', (secret: string) => new StandardWebhook(secret)],
   ['svix', (secret: string) => new SvixWebhook(secret)],
 ] as const;
 
-const stand = beforeTests(() =>
-  webhookStand({
+const fixture = beforeTests(() =>
+  webhookFixture({
     env: { WEBHOOK_SIGNING_SECRET: SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS: PREVIOUS, WEBHOOK_SIGNATURE: 'required' },
   }),
 );
@@ -32,11 +32,11 @@ describe.each(LIBRARIES)('a webhook signed with the library %s', (_name, webhook
   it.each(PATHS)(
     'D6-15: is accepted at %s with the current and the previous secret, and rejected otherwise',
     async (path) => {
-      expect((await stand.post(path, body, headers(SECRET))).status).toBe(200);
-      expect((await stand.post(path, body, headers(PREVIOUS))).status).toBe(200);
-      expect((await stand.post(path, body, headers(FOREIGN))).status).toBe(401);
-      expect((await stand.post(path, body, headers(SECRET, new Date(Date.now() - 310_000)))).status).toBe(401);
-      expect((await stand.post(path, `${body} `, headers(SECRET))).status).toBe(401);
+      expect((await fixture.post(path, body, headers(SECRET))).status).toBe(200);
+      expect((await fixture.post(path, body, headers(PREVIOUS))).status).toBe(200);
+      expect((await fixture.post(path, body, headers(FOREIGN))).status).toBe(401);
+      expect((await fixture.post(path, body, headers(SECRET, new Date(Date.now() - 310_000)))).status).toBe(401);
+      expect((await fixture.post(path, `${body} `, headers(SECRET))).status).toBe(401);
     },
   );
 

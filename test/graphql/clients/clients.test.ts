@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { apollo, apolloInBatches } from '../../support/graphql/clients/apollo.ts';
+import { type Followed, follow, startFixture } from '../../support/graphql/clients/fixture.ts';
 import type { Door, RealClient } from '../../support/graphql/clients/real-client.ts';
-import { type Followed, follow, startStage } from '../../support/graphql/clients/stage.ts';
 import { urqlAlone, urqlWithEvents, urqlWithSockets } from '../../support/graphql/clients/urql.ts';
-import { until } from '../../support/graphql/stand.ts';
+import { until } from '../../support/graphql/fixture.ts';
 import { beforeTests } from '../../support/harness/before-tests.ts';
 import {
   AccountsDocument,
@@ -27,7 +27,7 @@ const CLIENTS: [name: string, connect: (door: Door) => RealClient][] = [
 
 const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
 
-const stage = beforeTests(startStage);
+const fixture = beforeTests(startFixture);
 
 function cursorsOf({ told }: Followed): unknown[] {
   return told.map(({ data }) => data?.transactionUpdates.cursor);
@@ -36,7 +36,7 @@ function cursorsOf({ told }: Followed): unknown[] {
 describe.each(CLIENTS)('%s', (_name, connect) => {
   let client: RealClient;
   beforeEach(() => {
-    client = connect(stage.door);
+    client = connect(fixture.door);
   });
   afterEach(() => client[Symbol.asyncDispose]());
 
@@ -76,26 +76,26 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
   });
 
   it('DG-08 D6-11: follows a transaction until it is final', async () => {
-    const id = await stage.register();
+    const id = await fixture.register();
     const states = follow(client, TransactionStatesDocument, { id });
     await until(() => states.told.length >= 1);
-    await stage.bring(id, 1);
+    await fixture.bring(id, 1);
     await until(() => states.told.length >= 2);
-    await stage.bring(id, 3);
+    await fixture.bring(id, 3);
     await until(() => states.isOver);
     expect(states.told.map(({ data }) => data.transaction.status)).toEqual([null, 'STARTED', 'DONE']);
   });
 
   it('D6-10: resumes after its last cursor when the connection breaks: nothing is missed or duplicated', async () => {
-    const id = await stage.register();
-    const first = await stage.bring(id, 1);
+    const id = await fixture.register();
+    const first = await fixture.bring(id, 1);
     const updates = follow(client, TransactionUpdatesDocument, { after: `${BigInt(first) - 1n}` });
     await until(() => updates.told.length >= 1);
-    stage.proxy.set('cut');
-    const second = await stage.bring(id, 2);
-    stage.proxy.set('passing');
+    fixture.proxy.set('cut');
+    const second = await fixture.bring(id, 2);
+    fixture.proxy.set('passing');
     await until(() => updates.told.length >= 2);
-    const third = await stage.bring(id, 3);
+    const third = await fixture.bring(id, 3);
     await until(() => updates.told.length >= 3);
     expect(cursorsOf(updates)).toEqual([first, second, third]);
     updates.end();
@@ -104,47 +104,47 @@ describe.each(CLIENTS)('%s', (_name, connect) => {
 
 describe('the requests of the clients', () => {
   it('DG-08: Apollo Client sends concurrent queries as one batch', async () => {
-    await using client = apolloInBatches(stage.door);
-    stage.requests.length = 0;
+    await using client = apolloInBatches(fixture.door);
+    fixture.requests.length = 0;
     await Promise.all([1, 2, 3].map((first) => client.run(AccountsDocument, { first })));
-    expect(stage.requests).toMatchObject([{ method: 'POST', body: expect.stringMatching(/^\[/) }]);
+    expect(fixture.requests).toMatchObject([{ method: 'POST', body: expect.stringMatching(/^\[/) }]);
   });
 
   it('DG-08: urql sends a query by GET and a mutation by POST, and requests an event stream', async () => {
-    await using client = urqlWithEvents(stage.door);
-    await using alone = urqlAlone(stage.door);
-    stage.requests.length = 0;
+    await using client = urqlWithEvents(fixture.door);
+    await using alone = urqlAlone(fixture.door);
+    fixture.requests.length = 0;
     await client.run(AccountsDocument, { first: 1 });
     await client.run(CancelUserMigrationDocument, { id: MISSING });
-    const states = follow(alone, TransactionStatesDocument, { id: await stage.register() });
+    const states = follow(alone, TransactionStatesDocument, { id: await fixture.register() });
     await until(() => states.told.length >= 1);
     states.end();
-    expect(stage.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST']);
-    expect(stage.requests.map(({ accept }) => accept?.startsWith('text/event-stream'))).toEqual([false, false, true]);
+    expect(fixture.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST']);
+    expect(fixture.requests.map(({ accept }) => accept?.startsWith('text/event-stream'))).toEqual([false, false, true]);
   });
 
   it('DG-09: urql sends a file as a multipart upload', async () => {
-    await using client = urqlAlone(stage.door);
-    stage.requests.length = 0;
+    await using client = urqlAlone(fixture.door);
+    fixture.requests.length = 0;
     const file = new File(['wallet_address,email\n0xurql,urql@example.com\n'], 'users.csv', { type: 'text/csv' });
     const { data } = await client.run(StartUserMigrationDocument, { file });
     expect(data.result).toMatchObject({ __typename: 'Migration' });
-    expect(stage.requests).toMatchObject([{ method: 'POST', body: expect.any(FormData) }]);
+    expect(fixture.requests).toMatchObject([{ method: 'POST', body: expect.any(FormData) }]);
   });
 });
 
 it('D6-10 DG-08: after a restart every client resumes after its last cursor', async () => {
-  const clients = CLIENTS.map(([, connect]) => connect(stage.door));
-  const id = await stage.register();
-  const first = await stage.bring(id, 1);
+  const clients = CLIENTS.map(([, connect]) => connect(fixture.door));
+  const id = await fixture.register();
+  const first = await fixture.bring(id, 1);
   const followed = clients.map((client) =>
     follow(client, TransactionUpdatesDocument, { after: `${BigInt(first) - 1n}` }),
   );
   await until(() => followed.every(({ told }) => told.length >= 1));
-  await stage.stop();
-  const port = await stage.start();
-  const second = await stage.bring(id, 2);
-  stage.proxy.targetPort = port;
+  await fixture.stop();
+  const port = await fixture.start();
+  const second = await fixture.bring(id, 2);
+  fixture.proxy.targetPort = port;
   await until(() => followed.every(({ told }) => told.length >= 2));
   for (const updates of followed) expect(cursorsOf(updates)).toEqual([first, second]);
   for (const updates of followed) updates.end();

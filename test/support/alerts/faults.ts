@@ -4,13 +4,13 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { TOPICS } from '../../../src/events/bus/topics.ts';
+import type { Victim } from '../faults/cluster.ts';
 import { tokenOf } from '../faults/faults.ts';
-import type { Victim } from '../faults/lab.ts';
 import { redisCommand } from '../faults/redis-replica.ts';
 import { browserForm } from '../graphql/upload-requests.ts';
 import { withPostgres } from '../services/pg-client.ts';
-import { basic } from '../webhook/stand.ts';
-import type { Stand } from './stand.ts';
+import { basic } from '../webhook/fixture.ts';
+import type { Fixture } from './fixture.ts';
 import { attempt } from './traffic.ts';
 
 /** Something that goes wrong, and the alerts on it. */
@@ -22,7 +22,7 @@ export interface AlertFault {
   /** What may fire with them, by necessity. */
   follows?: Readonly<Record<string, string>>;
   /** Does it; what ends it is deferred. */
-  make(stand: Stand, end: AsyncDisposableStack): Promise<void>;
+  make(fixture: Fixture, end: AsyncDisposableStack): Promise<void>;
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -30,15 +30,15 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const MANY = { messages: 10_500, strangers: 1_100 };
 
 const killed =
-  (...victimsOf: ((stand: Stand) => Victim)[]) =>
-  async (stand: Stand, end: AsyncDisposableStack): Promise<void> => {
-    const victims = victimsOf.map((victimOf) => victimOf(stand));
+  (...victimsOf: ((fixture: Fixture) => Victim)[]) =>
+  async (fixture: Fixture, end: AsyncDisposableStack): Promise<void> => {
+    const victims = victimsOf.map((victimOf) => victimOf(fixture));
     end.defer(async () => void (await Promise.all(victims.map((victim) => victim.restart()))));
     await Promise.all(victims.map((victim) => victim.kill()));
   };
 
-const firstGateway = ({ gateways }: Stand) => gateways[0];
-const secondGateway = ({ gateways }: Stand) => gateways[1];
+const firstGateway = ({ gateways }: Fixture) => gateways[0];
+const secondGateway = ({ gateways }: Fixture) => gateways[1];
 const GROWS = 'the spool grows, on a disk of 64 MiB';
 const PROCESSES_ARE_TARGETS = 'the configuration names the processes, and each that answers no scrape is down';
 
@@ -80,26 +80,26 @@ export const FAULTS: readonly AlertFault[] = [
     runbook: 'postgresql.md#the-database-is-down',
     fires: ['PortcullisDatabaseAway'],
     follows: { PortcullisErrors: 'what needs rows is answered 500', PortcullisAuditSpoolRunsOut: GROWS },
-    make: killed(({ lab }) => lab.servers.postgres),
+    make: killed(({ cluster }) => cluster.servers.postgres),
   },
   {
     name: 'a table of PostgreSQL is locked',
     runbook: 'postgresql.md#connections-are-used-up',
     fires: ['PortcullisPoolExhausted'],
-    make: (stand, end) => held(stand, end, 'lock table accounts in access exclusive mode'),
+    make: (fixture, end) => held(fixture, end, 'lock table accounts in access exclusive mode'),
   },
   {
     name: 'Redis is killed',
     runbook: 'redis.md#redis-is-down-or-rejects-commands',
     fires: ['PortcullisCacheAway', 'PortcullisCountsAlone'],
-    make: killed(({ lab }) => lab.servers.redis),
+    make: killed(({ cluster }) => cluster.servers.redis),
   },
   {
     name: 'Redis has no replica, and refuses writes',
     runbook: 'redis.md#redis-is-down-or-rejects-commands',
     fires: ['PortcullisCacheAway', 'PortcullisCountsAlone'],
-    async make({ lab }, end) {
-      const { redis } = lab.servers;
+    async make({ cluster }, end) {
+      const { redis } = cluster.servers;
       end.defer(() =>
         redisCommand(redis.address(), 'CONFIG', 'SET', 'min-replicas-to-write', '0').then(() => undefined),
       );
@@ -114,7 +114,7 @@ export const FAULTS: readonly AlertFault[] = [
       PortcullisErrors: 'requests with tokens are answered 503',
       PortcullisSlow: 'they are so after two seconds',
     },
-    make: (stand, end) => held(stand, end, 'lock table access_changes in access exclusive mode'),
+    make: (fixture, end) => held(fixture, end, 'lock table access_changes in access exclusive mode'),
   },
   {
     name: 'Redis is killed, PostgreSQL stores no quotas, and a client with an unknown quota sends requests',
@@ -125,11 +125,11 @@ export const FAULTS: readonly AlertFault[] = [
       PortcullisCountsAlone: 'other clients are counted by each process',
       PortcullisErrors: 'the client is answered 503',
     },
-    async make(stand, end) {
-      const { lab, gateways } = stand;
-      const token = await tokenOf(lab, await stand.limitedClient());
-      await diskFull(stand, end, 'client_quotas', 'insert', 'true');
-      await killed(() => lab.servers.redis)(stand, end);
+    async make(fixture, end) {
+      const { cluster, gateways } = fixture;
+      const token = await tokenOf(cluster, await fixture.limitedClient());
+      await diskFull(fixture, end, 'client_quotas', 'insert', 'true');
+      await killed(() => cluster.servers.redis)(fixture, end);
       // The first gateway, which gave the token, has counted that.
       again(end, 300, async () => {
         await attempt(`${gateways[1].baseUrl}/v1/accounts`, { headers: { authorization: `Bearer ${token}` } });
@@ -144,25 +144,25 @@ export const FAULTS: readonly AlertFault[] = [
       PortcullisErrors: 'the webhook answers 500',
       PortcullisSlow: 'it does so after four seconds',
     },
-    make: killed(({ lab }) => lab.servers.kafka),
+    make: killed(({ cluster }) => cluster.servers.kafka),
   },
   {
     name: 'the rows of many notifications are locked',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisConsumerLag'],
-    async make(stand, end) {
-      const { lab } = stand;
+    async make(fixture, end) {
+      const { cluster } = fixture;
       const ids = Array.from({ length: 100 }, () => randomUUID());
       const list = ids.map((id) => `'${id}'`).join();
-      await sql(stand, `insert into transaction_ids (id) select unnest(array[${list}])`);
+      await sql(fixture, `insert into transaction_ids (id) select unnest(array[${list}])`);
       await sql(
-        stand,
+        fixture,
         `insert into transactions (id, node_id, collection, registered_type, registered_by, type)
-         select unnest(array[${list}]), '${lab.demo.node_id}', 'token_transactions', 1, 'topic', 1`,
+         select unnest(array[${list}]), '${cluster.demo.node_id}', 'token_transactions', 1, 'topic', 1`,
       );
-      await held(stand, end, `select 1 from transaction_ids where id in (${list}) for update`);
+      await held(fixture, end, `select 1 from transaction_ids where id in (${list}) for update`);
       const messages = Array.from({ length: MANY.messages }, (_, at) => notificationOf(ids[at % ids.length] ?? ''));
-      await publish(stand, TOPICS.admin, messages);
+      await publish(fixture, TOPICS.admin, messages);
     },
   },
   {
@@ -173,40 +173,40 @@ export const FAULTS: readonly AlertFault[] = [
       PortcullisBatchesFail: 'batches fail',
       PortcullisGraphqlErrors: 'registering a transaction writes to the same table',
     },
-    make: (stand, end) => diskFull(stand, end, 'transaction_ids', 'insert', 'true'),
+    make: (fixture, end) => diskFull(fixture, end, 'transaction_ids', 'insert', 'true'),
   },
   {
     name: 'PostgreSQL always rejects one notification',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisBatchesFail'],
-    async make(stand, end) {
+    async make(fixture, end) {
       const id = randomUUID();
-      await diskFull(stand, end, 'parked_notifications', 'insert', `new.id = '${id}'`);
-      await publish(stand, TOPICS.user, [notificationOf(id)]);
+      await diskFull(fixture, end, 'parked_notifications', 'insert', `new.id = '${id}'`);
+      await publish(fixture, TOPICS.user, [notificationOf(id)]);
     },
   },
   {
     name: 'a malformed registration is published',
     runbook: 'kafka.md#there-are-dead-letters',
     fires: ['PortcullisDeadLetters'],
-    async make(stand) {
-      await publish(stand, TOPICS.registered, [{ key: 'k', value: 'no registration' }]);
+    async make(fixture) {
+      await publish(fixture, TOPICS.registered, [{ key: 'k', value: 'no registration' }]);
     },
   },
   {
     name: 'the owner of transactions registers none',
     runbook: 'unregistered-transactions.md#notifications-wait-for-registrations',
     fires: ['PortcullisUnregistered'],
-    async make(stand, end) {
+    async make(fixture, end) {
       const ids: string[] = [];
       const strangers = async (count: number) => {
         const more = Array.from({ length: count }, () => randomUUID());
         ids.push(...more);
-        await publish(stand, TOPICS.user, more.map(notificationOf));
+        await publish(fixture, TOPICS.user, more.map(notificationOf));
       };
       end.defer(() => {
-        const registrations = ids.map((id) => registrationOf(stand, id));
-        return publish(stand, TOPICS.registered, registrations);
+        const registrations = ids.map((id) => registrationOf(fixture, id));
+        return publish(fixture, TOPICS.registered, registrations);
       });
       await strangers(MANY.strangers);
       again(end, 1_000, () => strangers(10));
@@ -216,22 +216,22 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'an upstream responds with 500',
     runbook: 'errors.md#an-endpoint-fails',
     fires: ['PortcullisErrors'],
-    make: (stand, end) => answering(stand, end, (_req, res) => void res.writeHead(500).end()),
+    make: (fixture, end) => answering(fixture, end, (_req, res) => void res.writeHead(500).end()),
   },
   {
     name: 'a table of PostgreSQL is missing',
     runbook: 'errors.md#graphql-operations-fail',
     fires: ['PortcullisGraphqlErrors', 'PortcullisToolsFail', 'PortcullisErrors'],
-    async make(stand, end) {
-      await sql(stand, 'alter table accounts rename to accounts_elsewhere');
-      end.defer(() => sql(stand, 'alter table accounts_elsewhere rename to accounts'));
+    async make(fixture, end) {
+      await sql(fixture, 'alter table accounts rename to accounts_elsewhere');
+      end.defer(() => sql(fixture, 'alter table accounts_elsewhere rename to accounts'));
     },
   },
   {
     name: 'an upstream responds slowly',
     runbook: 'errors.md#an-endpoint-is-slow',
     fires: ['PortcullisSlow'],
-    make: (stand, end) => answering(stand, end, (_req, res) => void setTimeout(() => res.end('late'), 1_500)),
+    make: (fixture, end) => answering(fixture, end, (_req, res) => void setTimeout(() => res.end('late'), 1_500)),
   },
   {
     name: 'an upstream is unreachable',
@@ -248,9 +248,9 @@ export const FAULTS: readonly AlertFault[] = [
     runbook: 'remote-services.md#a-remote-service-is-down',
     fires: ['PortcullisUpstreamErrors'],
     follows: { PortcullisErrors: 'its endpoint answers 502' },
-    async make(stand, end) {
+    async make(fixture, end) {
       let requests = 0;
-      await answering(stand, end, (req, res) => {
+      await answering(fixture, end, (req, res) => {
         requests += 1;
         if (requests % 4 === 0) req.socket.destroy();
         else res.end('far');
@@ -272,7 +272,7 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'the table of audit records is locked',
     runbook: 'audit.md#the-audit-spool-fills',
     fires: ['PortcullisAuditSpoolStuck', 'PortcullisAuditSpoolRunsOut'],
-    make: (stand, end) => held(stand, end, 'lock table audit_records in exclusive mode'),
+    make: (fixture, end) => held(fixture, end, 'lock table audit_records in exclusive mode'),
   },
   {
     name: 'the disk of an audit spool is full',
@@ -294,18 +294,18 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL rejects a value in audit records',
     runbook: 'audit.md#audit-records-are-lost',
     fires: ['PortcullisAuditRecordsLost'],
-    async make(stand, end) {
+    async make(fixture, end) {
       const isOne = `new.correlation_id = 'bad value'`;
-      await refusing(stand, end, 'audit_records', 'insert', isOne, 'untranslatable_character');
-      await attempt(`${stand.gateways[0].baseUrl}/v1/nowhere`, { headers: { 'x-correlation-id': 'bad value' } });
+      await refusing(fixture, end, 'audit_records', 'insert', isOne, 'untranslatable_character');
+      await attempt(`${fixture.gateways[0].baseUrl}/v1/nowhere`, { headers: { 'x-correlation-id': 'bad value' } });
     },
   },
   {
     name: 'a client guesses a secret',
     runbook: 'secrets.md#somebody-guesses-secrets',
     fires: ['PortcullisSecretsGuessed'],
-    async make({ lab, gateways }, end) {
-      const { client_id } = lab.demo.client;
+    async make({ cluster, gateways }, end) {
+      const { client_id } = cluster.demo.client;
       const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret: 'guess' });
       again(end, 100, async () => {
         await attempt(`${gateways[0].baseUrl}/v2/oauth/token`, { method: 'POST', headers: JSON_TYPE, body });
@@ -317,7 +317,7 @@ export const FAULTS: readonly AlertFault[] = [
     runbook: 'secrets.md#somebody-guesses-the-webhooks-password',
     fires: ['PortcullisWebhookPasswordsGuessed'],
     async make({ gateways }, end) {
-      const headers = { ...JSON_TYPE, authorization: basic('laboratory', 'guess') };
+      const headers = { ...JSON_TYPE, authorization: basic('chain-processor', 'guess') };
       again(end, 100, async () => {
         await attempt(`${gateways[0].baseUrl}/v2/webhooks/custodial`, { method: 'POST', headers, body: '{}' });
       });
@@ -380,11 +380,11 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL prevents workers from leasing a file of users',
     runbook: 'user-files.md#migrations-make-no-progress',
     fires: ['PortcullisMigrationsStuck'],
-    async make(stand, end) {
-      await diskFull(stand, end, 'migration_jobs', 'update', 'true');
+    async make(fixture, end) {
+      await diskFull(fixture, end, 'migration_jobs', 'update', 'true');
       const body = browserForm(`wallet_address\n0x${randomUUID()}\n`);
-      const headers = { authorization: `Bearer ${stand.token}` };
-      await attempt(`${stand.gateways[0].baseUrl}/graphql`, { method: 'POST', headers, body });
+      const headers = { authorization: `Bearer ${fixture.token}` };
+      await attempt(`${fixture.gateways[0].baseUrl}/graphql`, { method: 'POST', headers, body });
     },
   },
   {
@@ -419,9 +419,9 @@ function again(end: AsyncDisposableStack, restMs: number, act: () => Promise<voi
 
 /** Puts another answer of the remote service in the place of its own. */
 async function answering(
-  { remote }: Stand,
+  { remote }: Fixture,
   end: AsyncDisposableStack,
-  answer: Stand['remote']['answer'],
+  answer: Fixture['remote']['answer'],
 ): Promise<void> {
   const before = remote.answer;
   end.defer(() => {
@@ -430,14 +430,14 @@ async function answering(
   remote.answer = answer;
 }
 
-async function sql({ lab }: Stand, statement: string): Promise<void> {
-  await withPostgres(lab.direct.databaseUrl, (client) => client.query(statement));
+async function sql({ cluster }: Fixture, statement: string): Promise<void> {
+  await withPostgres(cluster.direct.databaseUrl, (client) => client.query(statement));
 }
 
 /** Runs a statement in a transaction that stays open, with its locks. */
-async function held({ lab }: Stand, end: AsyncDisposableStack, statement: string): Promise<void> {
+async function held({ cluster }: Fixture, end: AsyncDisposableStack, statement: string): Promise<void> {
   const [done, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const holding = withPostgres(lab.direct.databaseUrl, async (client) => {
+  const holding = withPostgres(cluster.direct.databaseUrl, async (client) => {
     await client.query('begin');
     await client.query(statement);
     done.resolve();
@@ -455,17 +455,17 @@ type Event = 'insert' | 'update';
 
 /** Has PostgreSQL refuse rows as one does whose disk is full. */
 function diskFull(
-  stand: Stand,
+  fixture: Fixture,
   end: AsyncDisposableStack,
   table: string,
   event: Event,
   condition: string,
 ): Promise<void> {
-  return refusing(stand, end, table, event, condition, 'disk_full');
+  return refusing(fixture, end, table, event, condition, 'disk_full');
 }
 
 async function refusing(
-  stand: Stand,
+  fixture: Fixture,
   end: AsyncDisposableStack,
   table: string,
   event: Event,
@@ -473,12 +473,12 @@ async function refusing(
   errorCode: string,
 ): Promise<void> {
   await sql(
-    stand,
+    fixture,
     `create function refuse() returns trigger language plpgsql as $$
      begin if ${condition} then raise exception using errcode = '${errorCode}', message = 'refused'; end if; return new; end $$;
      create trigger refuse before ${event} on ${table} for each row execute function refuse()`,
   );
-  end.defer(() => sql(stand, 'drop function refuse cascade'));
+  end.defer(() => sql(fixture, 'drop function refuse cascade'));
 }
 
 interface Message {
@@ -487,8 +487,8 @@ interface Message {
 }
 
 /** Publishes messages as the gateway or the owner of transactions does. */
-async function publish({ lab }: Stand, topic: string, messages: readonly Message[]): Promise<void> {
-  const { brokers, topicPrefix } = lab.direct;
+async function publish({ cluster }: Fixture, topic: string, messages: readonly Message[]): Promise<void> {
+  const { brokers, topicPrefix } = cluster.direct;
   const producer = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING }).producer();
   await producer.connect();
   await producer.send({ topic: topicPrefix + topic, messages: [...messages] });
@@ -500,7 +500,7 @@ function notificationOf(id: string): Message {
   return { key: id, value: JSON.stringify({ id, type: 1, status: 1, created_at: at, updated_at: at }) };
 }
 
-function registrationOf({ lab }: Stand, id: string): Message {
-  const { node_id } = lab.demo;
+function registrationOf({ cluster }: Fixture, id: string): Message {
+  const { node_id } = cluster.demo;
   return { key: id, value: JSON.stringify({ id, collection: 'token_transactions', type: 1, node_id, asset_id: null }) };
 }

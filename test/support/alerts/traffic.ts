@@ -1,4 +1,4 @@
-import type { Replica } from '../faults/lab.ts';
+import type { Replica } from '../faults/cluster.ts';
 import { callOf } from '../mcp/agents.ts';
 
 const EVERY_MS = 500;

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { vi } from 'vitest';
+import { type Cluster, type Replica, startCluster } from '../faults/cluster.ts';
 import { listening, registerMany, tokenOf } from '../faults/faults.ts';
-import { type Lab, type Replica, startLab } from '../faults/lab.ts';
 import { sharedStores } from '../faults/shared-stores.ts';
 import { withPostgres } from '../services/pg-client.ts';
-import { notification } from '../webhook/stand.ts';
+import { notification } from '../webhook/fixture.ts';
 
 /** A tenant with a client that has every permission an attack needs. */
 export interface Tenant {
@@ -13,8 +13,8 @@ export interface Tenant {
 }
 
 /** Two gateways and a worker on real servers, two tenants that attack, and one that only uses the service. */
-export interface AttackLab extends AsyncDisposable {
-  lab: Lab;
+export interface AttackHarness extends AsyncDisposable {
+  cluster: Cluster;
   gateways: Replica[];
   attackers: [Tenant, Tenant];
   bystander: Tenant;
@@ -25,47 +25,51 @@ const SCOPES =
   'accounts:read,audit:read,transactions:read,users:read,users:migrate,wallets:read,wallet-rules:read,wallet-rules:write';
 
 /** `env` are variables of every process. */
-export async function startAttackLab(env: Record<string, string> = {}): Promise<AttackLab> {
-  const lab = await startLab(ROLES, { partitions: 3, stores: sharedStores, env });
+export async function startAttackHarness(env: Record<string, string> = {}): Promise<AttackHarness> {
+  const cluster = await startCluster(ROLES, { partitions: 3, stores: sharedStores, env });
   try {
-    const { node_id: nodeId, other_node: other } = lab.demo;
-    const attackers: [Tenant, Tenant] = [{ nodeId, token: await tokenOf(lab) }, await newTenant(lab)];
-    const bystander = { nodeId: other.node_id, token: await tokenOf(lab, other.client) };
+    const { node_id: nodeId, other_node: other } = cluster.demo;
+    const attackers: [Tenant, Tenant] = [{ nodeId, token: await tokenOf(cluster) }, await newTenant(cluster)];
+    const bystander = { nodeId: other.node_id, token: await tokenOf(cluster, other.client) };
     return {
-      lab,
-      gateways: listening(lab),
+      cluster,
+      gateways: listening(cluster),
       attackers,
       bystander,
-      [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
     };
   } catch (error) {
-    await lab[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
     throw error;
   }
 }
 
 /** A new tenant whose client has every permission an attack needs. */
-export async function newTenant(lab: Lab): Promise<Tenant> {
-  const node = JSON.parse(await lab.command(['node', 'create', '--name', 'Attacker', '--json']));
+export async function newTenant(cluster: Cluster): Promise<Tenant> {
+  const node = JSON.parse(await cluster.command(['node', 'create', '--name', 'Attacker', '--json']));
   const flags = ['--name', 'Attacker', '--grants', 'client_credentials', '--scopes', SCOPES, '--json'];
-  const client = JSON.parse(await lab.command(['client', 'create', '--node', node.id, ...flags]));
-  return { nodeId: node.id, token: await tokenOf(lab, client) };
+  const client = JSON.parse(await cluster.command(['client', 'create', '--node', node.id, ...flags]));
+  return { nodeId: node.id, token: await tokenOf(cluster, client) };
 }
 
 const STATUSES = [1, 2, 3];
 const POSTS_AT_ONCE = 8;
 
 /** Has a tenant's log hold at least so many events, which come by way of the webhook. Returns how many it holds. */
-export async function logEvents({ lab, gateways }: AttackLab, { nodeId }: Tenant, count: number): Promise<number> {
+export async function logEvents(
+  { cluster, gateways }: AttackHarness,
+  { nodeId }: Tenant,
+  count: number,
+): Promise<number> {
   const head = () =>
-    withPostgres(lab.direct.databaseUrl, async (client) => {
+    withPostgres(cluster.direct.databaseUrl, async (client) => {
       const { rows } = await client.query('select seq from node_event_seq where node_id = $1', [nodeId]);
       return Number(rows[0]?.seq ?? 0);
     });
-  const ids = await registerMany(lab, Math.ceil((count - (await head())) / STATUSES.length), nodeId);
+  const ids = await registerMany(cluster, Math.ceil((count - (await head())) / STATUSES.length), nodeId);
   // A status that comes before an earlier one leaves that one without an event: each has its wave.
   const bodies = STATUSES.flatMap((status) => ids.map((id) => JSON.stringify(notification({ id, status }))));
-  const headers = { 'content-type': 'application/json', authorization: lab.webhook };
+  const headers = { 'content-type': 'application/json', authorization: cluster.webhook };
   const post = async (body: string, at: number) => {
     const url = `${gateways[at % gateways.length]?.baseUrl}/v2/webhooks/custodial`;
     await vi.waitFor(async () => {
@@ -107,7 +111,7 @@ const ACCOUNTS = '{ accounts(first: 5) { edges { node { id name } } } }';
 
 /** Does something, and tells what others notice of it. */
 export async function impactOf(
-  { gateways, bystander }: Pick<AttackLab, 'gateways' | 'bystander'>,
+  { gateways, bystander }: Pick<AttackHarness, 'gateways' | 'bystander'>,
   work: () => Promise<void>,
 ): Promise<Impact> {
   const took: number[] = [];

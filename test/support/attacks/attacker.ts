@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { openSocket, request } from '../gateway/raw.ts';
-import type { AttackLab, Tenant } from './attack.ts';
+import type { AttackHarness, Tenant } from './attack.ts';
 
 /** How many requests were answered with a status, are still `open`, or were `closed` without an answer. */
 export type Answers = Record<string, number>;
@@ -18,14 +18,14 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /** Sends the requests of one attack to the gateways in turn, and counts their answers. Disposing closes its connections. */
 export class Attacker {
-  readonly lab: AttackLab;
+  readonly harness: AttackHarness;
   readonly tenant: Tenant;
   readonly answers: Answers = {};
   readonly #open = new Set<{ destroy(): unknown }>();
   #sent = 0;
 
-  constructor(lab: AttackLab, tenant: Tenant) {
-    this.lab = lab;
+  constructor(harness: AttackHarness, tenant: Tenant) {
+    this.harness = harness;
     this.tenant = tenant;
   }
 
@@ -35,7 +35,7 @@ export class Attacker {
 
   /** The gateway whose turn it is. */
   get nextUrl(): string {
-    const { gateways } = this.lab;
+    const { gateways } = this.harness;
     this.#sent += 1;
     return gateways[this.#sent % gateways.length]?.baseUrl ?? '';
   }

@@ -42,8 +42,8 @@ const each = (make: (what: string, values: (count: number) => string) => Attack)
   Object.fromEntries(Object.entries(VALUES).map(([what, values]) => [what, make(what, values)]));
 
 /** A sign-in at the console, with a further member. */
-function signIn({ lab }: Attacker, values: string, length?: number): string {
-  const text = `{"client_id":"${lab.lab.demo.console_client_id}","username":"${fresh()}","password":"p","more":${values}}`;
+function signIn({ harness }: Attacker, values: string, length?: number): string {
+  const text = `{"client_id":"${harness.cluster.demo.console_client_id}","username":"${fresh()}","password":"p","more":${values}}`;
   return post('/console/session', SAME_ORIGIN, text, length);
 }
 
@@ -182,17 +182,18 @@ function forged(kid: string | undefined, at: number): string {
   return `${part({ alg: 'HS256', ...(kid && { kid }) })}.${part({ n: at, token_use: 'refresh' })}.${'A'.repeat(43)}`;
 }
 function cookies(count: number, value: (at: number) => string): (attacker: Attacker) => Record<string, string> {
-  return ({ lab }) => ({
+  return ({ harness }) => ({
     ...SAME_ORIGIN,
-    Cookie: Array.from({ length: count }, (_, at) => `portcullis-${lab.lab.demo.console_client_id}=${value(at)}`).join(
-      '; ',
-    ),
+    Cookie: Array.from(
+      { length: count },
+      (_, at) => `portcullis-${harness.cluster.demo.console_client_id}=${value(at)}`,
+    ).join('; '),
   });
 }
 const ends =
   (count: number, value: (at: number) => string, method = 'DELETE', path = '/console/session'): Attack =>
   (attacker) => {
-    const body = JSON.stringify({ client_id: attacker.lab.lab.demo.console_client_id });
+    const body = JSON.stringify({ client_id: attacker.harness.cluster.demo.console_client_id });
     const headers = {
       'Content-Type': 'application/json',
       'Content-Length': `${body.length}`,
@@ -203,11 +204,11 @@ const ends =
   };
 
 /** A supervisor's session at the console: its cookie. */
-async function consoleCookie({ lab, gateways }: Attacker['lab']): Promise<string> {
+async function consoleCookie({ cluster, gateways }: Attacker['harness']): Promise<string> {
   const answer = await fetch(`${gateways[0]?.baseUrl}/console/session`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-    body: JSON.stringify({ client_id: lab.demo.console_client_id, ...lab.demo.supervisor }),
+    body: JSON.stringify({ client_id: cluster.demo.console_client_id, ...cluster.demo.supervisor }),
   });
   const cookie = answer.headers.getSetCookie()[0]?.split(';')[0];
   if (cookie === undefined) throw new Error(`a sign-in is answered ${answer.status} ${await answer.text()}`);
@@ -218,10 +219,10 @@ async function consoleCookie({ lab, gateways }: Attacker['lab']): Promise<string
 const renewals =
   (count: number, rounds: number): Attack =>
   async (attacker) => {
-    const { lab } = attacker;
-    let cookie = await consoleCookie(lab);
+    const { harness } = attacker;
+    let cookie = await consoleCookie(harness);
     for (let round = 0; round < rounds; round += 1) {
-      const body = JSON.stringify({ client_id: lab.lab.demo.console_client_id });
+      const body = JSON.stringify({ client_id: harness.cluster.demo.console_client_id });
       const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', cookie };
       const renewed = await Promise.all(
         Array.from({ length: count }, async () => {
@@ -464,7 +465,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
       'of one value': ends(100, () => forged('user.0', 0)),
       'at the renewal': ends(100, (at) => forged(undefined, at), 'POST', '/console/session/renew'),
       'with our kid': async (attacker) => {
-        const [, token = ''] = (await consoleCookie(attacker.lab)).split('=');
+        const [, token = ''] = (await consoleCookie(attacker.harness)).split('=');
         const { kid } = JSON.parse(String(Buffer.from(token.split('.')[0] ?? '', 'base64url')));
         await ends(80, (at) => forged(kid, at))(attacker);
       },

@@ -6,7 +6,7 @@ import { AuditRetention, setAuditRetention } from '../../../src/audit/audit-rete
 import { sealsIn } from '../harness/audit-seals.ts';
 import type { RealDatabase } from '../harness/databases.ts';
 import { emptyFolder } from '../start/folders.ts';
-import { type AuditProcess, addUser, auditProcess, auditRecord, eraseNoted, verified } from './chain-world.ts';
+import { type AuditProcess, addUser, auditProcess, auditRecord, eraseNoted, verified } from './chain-fixture.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_DAYS = 20;

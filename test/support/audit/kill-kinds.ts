@@ -1,5 +1,5 @@
+import type { Credentials } from './kill-fixture.ts';
 import type { Recorded } from './kill-journal.ts';
-import type { Credentials } from './kill-world.ts';
 
 /** A kind of request, and how its client behaves. */
 export interface Kind {

@@ -3,9 +3,9 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
+import type { Credentials } from './kill-fixture.ts';
 import type { Journal, Recorded, Sent } from './kill-journal.ts';
 import { type Kind, kindsOf } from './kill-kinds.ts';
-import type { Credentials } from './kill-world.ts';
 
 const CLIENTS = 32;
 const OPERATIONS_OF_A_SOCKET = 5;

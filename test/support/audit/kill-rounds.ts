@@ -6,10 +6,10 @@ import { expect } from 'vitest';
 import type { Finding } from '../../../src/audit/verification/findings.ts';
 import { rows } from '../oauth/clients.ts';
 import { startInstance } from '../start/process.ts';
-import { verified } from './chain-world.ts';
+import { verified } from './chain-fixture.ts';
+import { type KillFixture, killFixture } from './kill-fixture.ts';
 import { type Disagreements, Journal, type Recorded } from './kill-journal.ts';
 import { type Load, startLoad } from './kill-load.ts';
-import { type KillWorld, killWorld } from './kill-world.ts';
 
 interface KillOptions {
   /** Where the instance spools; all its lives share it. */
@@ -37,22 +37,22 @@ const LATER_MS = 25;
  * order, compares the records with what the clients know.
  */
 export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions): Promise<AuditReport> {
-  await using world = await killWorld(spoolDir);
-  const before = new Set((await recordsOf(world)).map((record) => record.correlation_id));
+  await using fixture = await killFixture(spoolDir);
+  const before = new Set((await recordsOf(fixture)).map((record) => record.correlation_id));
   const journal = new Journal();
   const spooled = { killed: [] as number[], outage: [] as number[] };
   const perLife = Math.ceil(answers / (kills + 1));
   for (let life = 0; life <= kills; life += 1) {
-    await using instance = await startInstance(world.env);
-    const load = startLoad({ baseUrl: instance.baseUrl, credentials: world.credentials, journal });
+    await using instance = await startInstance(fixture.env);
+    const load = startLoad({ baseUrl: instance.baseUrl, credentials: fixture.credentials, journal });
     const answered = answersOf(journal);
     const isLast = life === kills;
     // The first life ends while PostgreSQL is away; the last one bears an outage.
     await answered(perLife / 3);
-    if (life === 0 || isLast) world.database.set('cut');
+    if (life === 0 || isLast) fixture.database.set('cut');
     await answered(perLife / 3);
     if (isLast) spooled.outage.push(bytesIn(spoolDir));
-    if (isLast) world.database.set('passing');
+    if (isLast) fixture.database.set('passing');
     await answered(perLife / 3);
     if (isLast) {
       await load.stop();
@@ -62,12 +62,12 @@ export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions):
     } else {
       await kill(instance, load, journal);
       spooled.killed.push(bytesIn(spoolDir));
-      world.database.set('passing');
+      fixture.database.set('passing');
     }
   }
-  const records = (await recordsOf(world)).filter((record) => !before.has(record.correlation_id));
+  const records = (await recordsOf(fixture)).filter((record) => !before.has(record.correlation_id));
   // The keys of the chains are those of two installations here.
-  const { findings } = await verified(world.p.service.context.database.db, { keys: [] });
+  const { findings } = await verified(fixture.p.service.context.database.db, { keys: [] });
   return { answered: journal.answered, spooled, disagreements: journal.compare(records), findings };
 }
 
@@ -100,7 +100,7 @@ function answersOf(journal: Journal): (count: number) => Promise<void> {
   };
 }
 
-async function recordsOf({ p }: KillWorld): Promise<Recorded[]> {
+async function recordsOf({ p }: KillFixture): Promise<Recorded[]> {
   while (p.service.context.spool.pendingBytes > 0) await delay(20);
   return rows(p).run((k) => k.selectFrom('audit_records').select(['correlation_id', 'status_code', 'aborted']));
 }

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Demo } from '../../../src/app/demo/demo.ts';
 import { type OpenPage, openPage } from '../harness/browser.ts';
 import type { Portcullis } from '../harness.ts';
-import { notification } from '../webhook/stand.ts';
+import { notification } from '../webhook/fixture.ts';
 
 export const SOON = { interval: 80 };
 

@@ -11,7 +11,7 @@ import {
   notify,
   registered,
   sequenceOf,
-} from './worker-stand.ts';
+} from './worker-fixture.ts';
 
 const SENDERS = inject('isThorough') ? 4 : 2;
 /** Between two transactions of a sender. */

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withPostgres } from '../services/pg-client.ts';
+import type { Cluster, Replica, Role, ServerName, Victim } from './cluster.ts';
 import { type Findings, findings, READERS } from './findings.ts';
-import type { Lab, Replica, Role, ServerName, Victim } from './lab.ts';
 import { type Journal, startLoad, warmUp } from './load.ts';
 import { startReader } from './reader.ts';
 
 /** A fault: what it is done to, and for how long. */
 export interface Fault {
   name: string;
-  run(lab: Lab): Promise<void>;
+  run(cluster: Cluster): Promise<void>;
 }
 
 /** What a fault did to those who were using the service, and what is amiss after it. */
@@ -35,8 +35,8 @@ const AFTER_MS = 1_500;
 export function killed(name: ServerName | Role, awayMs = 1_000): Fault {
   return {
     name: `${name}: kill -9, back after ${awayMs / 1_000} s`,
-    run: async (lab) => {
-      const victim = victimOf(lab, name);
+    run: async (cluster) => {
+      const victim = victimOf(cluster, name);
       await victim.kill();
       await delay(awayMs);
       await victim.restart();
@@ -47,8 +47,8 @@ export function killed(name: ServerName | Role, awayMs = 1_000): Fault {
 export function frozen(name: ServerName | Role, forMs: number): Fault {
   return {
     name: `${name}: frozen for ${forMs / 1_000} s`,
-    run: async (lab) => {
-      const victim = victimOf(lab, name);
+    run: async (cluster) => {
+      const victim = victimOf(cluster, name);
       await victim.freeze();
       await delay(forMs);
       victim.thaw();
@@ -119,29 +119,29 @@ async function stopped(replica: Replica): Promise<void> {
  * it is over: as soon as nothing is, or after `settleMs`.
  */
 export async function underFault(
-  lab: Lab,
+  cluster: Cluster,
   fault: Fault,
   { restMs = 0, settleMs = 60_000, transactions = REGISTERED } = {},
 ): Promise<FaultReport> {
-  const registered = await registerMany(lab, transactions);
-  await warmUp(lab);
-  const token = await tokenOf(lab);
-  const after = await headOf(lab);
-  const baseUrls = listening(lab).map(({ baseUrl }) => baseUrl);
+  const registered = await registerMany(cluster, transactions);
+  await warmUp(cluster);
+  const token = await tokenOf(cluster);
+  const after = await headOf(cluster);
+  const baseUrls = listening(cluster).map(({ baseUrl }) => baseUrl);
   const readers = Array.from({ length: READERS }, (_, index) =>
     startReader({ baseUrls: [...baseUrls.slice(index), ...baseUrls.slice(0, index)], token, after }),
   );
-  const load = startLoad({ lab, token, registered, restMs });
+  const load = startLoad({ cluster, token, registered, restMs });
   try {
     await delay(BEFORE_MS);
-    await fault.run(lab);
+    await fault.run(cluster);
     const endedAt = performance.now();
-    await Promise.all(lab.replicas.map((replica) => replica.ready()));
+    await Promise.all(cluster.replicas.map((replica) => replica.ready()));
     await news(load.acknowledged, readers);
     const healthyMs = Math.round(performance.now() - endedAt);
     await delay(AFTER_MS);
     await load.stop();
-    const amiss = await findings({ lab, journal: load.journal, readers, after }, settleMs);
+    const amiss = await findings({ cluster, journal: load.journal, readers, after }, settleMs);
     return {
       name: fault.name,
       acknowledged: load.acknowledged(),
@@ -169,19 +169,20 @@ async function news(acknowledged: () => number, readers: readonly { seen: bigint
 }
 
 /** The processes that serve requests. */
-export function listening({ replicas }: Lab): Replica[] {
+export function listening({ replicas }: Cluster): Replica[] {
   return replicas.filter(({ role }) => role !== 'worker');
 }
 
-function victimOf(lab: Lab, name: ServerName | Role): Victim {
-  const victim: Victim | undefined = lab.replicas.find(({ role }) => role === name) ?? lab.servers[name as ServerName];
-  if (!victim) throw new Error(`the laboratory has no ${name}`);
+function victimOf(cluster: Cluster, name: ServerName | Role): Victim {
+  const victim: Victim | undefined =
+    cluster.replicas.find(({ role }) => role === name) ?? cluster.servers[name as ServerName];
+  if (!victim) throw new Error(`the cluster has no ${name}`);
   return victim;
 }
 
 /** Registers as the owning service would, without the way through Kafka. */
 export async function registerMany(
-  { direct, demo }: Lab,
+  { direct, demo }: Cluster,
   count = REGISTERED,
   nodeId = demo.node_id,
 ): Promise<string[]> {
@@ -197,7 +198,7 @@ export async function registerMany(
   return rows.map(({ id }) => String(id));
 }
 
-async function headOf({ direct, demo }: Lab): Promise<bigint> {
+async function headOf({ direct, demo }: Cluster): Promise<bigint> {
   const { rows } = await withPostgres(direct.databaseUrl, (client) =>
     client.query('select seq from node_event_seq where node_id = $1', [demo.node_id]),
   );
@@ -205,8 +206,11 @@ async function headOf({ direct, demo }: Lab): Promise<bigint> {
 }
 
 /** An access token of a client, by default of the demo's. */
-export async function tokenOf(lab: Lab, client: Lab['demo']['client'] = lab.demo.client): Promise<string> {
-  const [door] = listening(lab);
+export async function tokenOf(
+  cluster: Cluster,
+  client: Cluster['demo']['client'] = cluster.demo.client,
+): Promise<string> {
+  const [door] = listening(cluster);
   const answer = await fetch(`${door?.baseUrl}/v2/oauth/token`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -4,7 +4,7 @@ import { isDeadLetterTopic } from '../../../src/events/bus/dead-letters.ts';
 import { ALL_TOPICS, TOPICS } from '../../../src/events/bus/topics.ts';
 import { endOf, keysInLog } from '../services/kafka-behind.ts';
 import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
-import type { Lab } from './lab.ts';
+import type { Cluster } from './cluster.ts';
 import type { Journal } from './load.ts';
 import type { Reader } from './reader.ts';
 
@@ -47,7 +47,7 @@ export const NOTHING_AMISS: Findings = {
 };
 
 interface Told {
-  lab: Lab;
+  cluster: Cluster;
   journal: Journal;
   readers: readonly Reader[];
   /** The head of the node's log when the readers began. */
@@ -55,17 +55,17 @@ interface Told {
 }
 
 /** Waits until everything has come to rest, or for as long as that may take, and compares it with what clients know. */
-export async function findings({ lab, journal, readers, after }: Told, timeoutMs = 60_000): Promise<Findings> {
-  return withPostgres(lab.direct.databaseUrl, async (client) => {
+export async function findings({ cluster, journal, readers, after }: Told, timeoutMs = 60_000): Promise<Findings> {
+  return withPostgres(cluster.direct.databaseUrl, async (client) => {
     await vi
       .waitFor(() => atRest(client, journal, readers), { timeout: timeoutMs, interval: 200 })
       .catch(() => undefined);
-    const logged = await eventsOf(client, lab, after);
+    const logged = await eventsOf(client, cluster, after);
     const log = logged.map(({ seq }) => seq);
     const events = new Set(logged.map(({ seq, id }) => `${seq} ${id}`));
-    const offsets = await deadLetters(lab);
+    const offsets = await deadLetters(cluster);
     const users = await usersOf(client, journal);
-    const { brokers, topicPrefix } = lab.direct;
+    const { brokers, topicPrefix } = cluster.direct;
     // The users for whom a KYC token has been requested.
     const requested = new Set(await keysInLog(kafkaOf(brokers), topicPrefix + TOPICS.kycToken));
     return {
@@ -120,10 +120,14 @@ async function transactionsOf(
   };
 }
 
-async function eventsOf(client: PostgresClient, lab: Lab, after: bigint): Promise<{ seq: bigint; id: string }[]> {
+async function eventsOf(
+  client: PostgresClient,
+  cluster: Cluster,
+  after: bigint,
+): Promise<{ seq: bigint; id: string }[]> {
   const { rows } = await client.query(
     'select seq, transaction_id from transaction_events where node_id = $1 and seq > $2 order by seq',
-    [lab.demo.node_id, String(after)],
+    [cluster.demo.node_id, String(after)],
   );
   return rows.map(({ seq, transaction_id: id }) => ({ seq: BigInt(String(seq)), id: String(id) }));
 }
@@ -138,7 +142,7 @@ async function count(client: PostgresClient, sql: string, values: unknown[] = []
   return Number(rows[0]?.count ?? 0);
 }
 
-async function deadLetters({ direct }: Lab): Promise<number> {
+async function deadLetters({ direct }: Cluster): Promise<number> {
   const topics = ALL_TOPICS.filter(isDeadLetterTopic).map((topic) => direct.topicPrefix + topic);
   const ends = await Promise.all(topics.map((topic) => endOf(kafkaOf(direct.brokers), topic)));
   return ends.reduce((sum, end) => sum + end, 0);

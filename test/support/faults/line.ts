@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Cluster, ServerName } from './cluster.ts';
 import type { Fault } from './faults.ts';
-import type { Lab, ServerName } from './lab.ts';
 import { type Line, NAMES, type Network } from './network.ts';
 
 const FOR_MS = 10_000;
@@ -10,9 +10,9 @@ const CUT_MS = 500;
 export function badLine(name: ServerName, what: string, line: Omit<Line, 'port'>): Fault {
   return {
     name: `${name}: ${what}, for ${FOR_MS / 1_000} s`,
-    run: async (lab) => {
-      const network = networkOf(lab);
-      network.set({ ...line, port: lab.servers[name].proxy.port });
+    run: async (cluster) => {
+      const network = networkOf(cluster);
+      network.set({ ...line, port: cluster.servers[name].proxy.port });
       await delay(FOR_MS);
       network.set(undefined);
     },
@@ -23,10 +23,10 @@ export function badLine(name: ServerName, what: string, line: Omit<Line, 'port'>
 export function moved(name: ServerName): Fault {
   return {
     name: `${name}: its address changes, the former one is silent`,
-    run: async (lab) => {
-      const network = networkOf(lab);
+    run: async (cluster) => {
+      const network = networkOf(cluster);
       network.names.names.set(NAMES[name], network.otherAddress);
-      network.set({ port: lab.servers[name].proxy.port, gone: network.address });
+      network.set({ port: cluster.servers[name].proxy.port, gone: network.address });
       await delay(FOR_MS);
     },
   };
@@ -36,9 +36,9 @@ export function moved(name: ServerName): Fault {
 export function misnamed(name: ServerName, how: 'late' | 'wrong'): Fault {
   return {
     name: `${name}: cut, and its name is answered ${how === 'late' ? '3 s late' : 'with an address of nobody'}`,
-    run: async (lab) => {
-      const { names, nowhere } = networkOf(lab);
-      const { proxy } = lab.servers[name];
+    run: async (cluster) => {
+      const { names, nowhere } = networkOf(cluster);
+      const { proxy } = cluster.servers[name];
       const address = names.names.get(NAMES[name]) ?? '';
       if (how === 'late') names.delayMs = 3_000;
       else names.names.set(NAMES[name], nowhere);
@@ -52,7 +52,7 @@ export function misnamed(name: ServerName, how: 'late' | 'wrong'): Fault {
   };
 }
 
-function networkOf({ network }: Lab): Network {
-  if (!network) throw new Error('the laboratory has no network of its own');
+function networkOf({ network }: Cluster): Network {
+  if (!network) throw new Error('the cluster has no network of its own');
   return network;
 }

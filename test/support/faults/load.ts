@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { vi } from 'vitest';
 import { SINGLE } from '../user-migrations/calls.ts';
-import type { Lab } from './lab.ts';
+import type { Cluster } from './cluster.ts';
 
 const WEBHOOK = '/v2/webhooks/custodial';
 const CONNECTIONS = 16;
@@ -50,7 +50,7 @@ interface Call {
 }
 
 interface LoadDependencies {
-  lab: Lab;
+  cluster: Cluster;
   token: string;
   /** Ids that are registered and not yet notified. */
   registered: readonly string[];
@@ -62,8 +62,8 @@ interface LoadDependencies {
  * Notifies of one transaction after the other in several lanes, Started, InProgress and Done, each until it is answered
  * 200, by way of all replicas that listen; migrates users beside that.
  */
-export function startLoad({ lab, token, registered, restMs }: LoadDependencies): Load {
-  const doors = lab.replicas
+export function startLoad({ cluster, token, registered, restMs }: LoadDependencies): Load {
+  const doors = cluster.replicas
     .filter(({ role }) => role !== 'worker')
     .map(({ baseUrl }) => ({ baseUrl, agent: new Agent({ keepAlive: true, maxSockets: CONNECTIONS }) }));
   const journal: Journal = {
@@ -109,7 +109,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadDependencies):
 
   async function notify(lane: number, id: string): Promise<void> {
     for (const status of STATUSES) {
-      await expectIn([200], lane, notification(lab, id, status));
+      await expectIn([200], lane, notification(cluster, id, status));
       acknowledged += 1;
       journal.toldAtMs.set(id, performance.now());
     }
@@ -175,9 +175,9 @@ export function startLoad({ lab, token, registered, restMs }: LoadDependencies):
 }
 
 /** Resolves when each door has taken a notification: a broker that has just started may be slower at first than a sender waits. */
-export async function warmUp(lab: Lab): Promise<void> {
-  for (const { baseUrl } of lab.replicas.filter(({ role }) => role !== 'worker')) {
-    const { path, headers, body } = notification(lab, randomUUID(), 1);
+export async function warmUp(cluster: Cluster): Promise<void> {
+  for (const { baseUrl } of cluster.replicas.filter(({ role }) => role !== 'worker')) {
+    const { path, headers, body } = notification(cluster, randomUUID(), 1);
     await vi.waitFor(
       async () => {
         const { status } = await fetch(`${baseUrl}${path}`, { method: 'POST', headers, body });
@@ -188,7 +188,7 @@ export async function warmUp(lab: Lab): Promise<void> {
   }
 }
 
-function notification({ webhook }: Lab, id: string, status: number): Call {
+function notification({ webhook }: Cluster, id: string, status: number): Call {
   const at = new Date(Date.UTC(2026, 0, 1) + status * 1_000).toISOString();
   const members = { id, type: 1, status, created_at: at, updated_at: at, transaction_hash: `0x${status}` };
   return { path: WEBHOOK, headers: { ...JSON_BODY, authorization: webhook }, body: JSON.stringify(members) };

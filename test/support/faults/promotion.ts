@@ -4,8 +4,8 @@ import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { familyOf, freezeFamily } from '../services/freeze.ts';
 import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import { type PostgresServer, startStandby } from '../services/postgres.ts';
+import type { Cluster } from './cluster.ts';
 import type { Fault } from './faults.ts';
-import type { Lab } from './lab.ts';
 
 /** How the primary leaves: its machine dies, is frozen for good, or it is told to write no more and stays. */
 export type Leave = 'killed' | 'frozen' | 'read-only';
@@ -28,7 +28,7 @@ export interface Heard {
 }
 
 /**
- * A streaming replica of the laboratory's PostgreSQL is promoted and takes over its address. Connections to the former
+ * A streaming replica of the cluster's PostgreSQL is promoted and takes over its address. Connections to the former
  * primary are left to themselves: nobody ends them.
  */
 export function promoted(
@@ -38,9 +38,9 @@ export function promoted(
   const mode = isSynchronous ? 'synchronous' : `asynchronous, ${lagMs / 1_000} s behind`;
   return {
     name: `postgres: ${leave}, its replica promoted (${mode})`,
-    run: async (lab) => {
-      const { standby, link } = await standbyOf(lab, isSynchronous);
-      const { postgres } = lab.servers;
+    run: async (cluster) => {
+      const { standby, link } = await standbyOf(cluster, isSynchronous);
+      const { postgres } = cluster.servers;
       const primary = { pid: postgres.pid(), url: postgres.address() };
       await delay(500);
       told({ tick: performance.now(), atMs: Date.now() });
@@ -51,9 +51,9 @@ export function promoted(
       }
       if (leave === 'killed') killAll(familyOf(primary.pid));
       else if (leave === 'frozen') {
-        // A frozen process has to end with the test; the laboratory ends the parent alone.
+        // A frozen process has to end with the test; the cluster ends only the parent.
         const family = await freezeFamily(primary.pid);
-        lab.defer(() => killAll(family));
+        cluster.defer(() => killAll(family));
       } else await stopWriting(primary.url, standby.url);
       await delay(DECISION_MS);
       await withPostgres(standby.url, (client) => client.query('select pg_promote(true, 30)'));
@@ -66,9 +66,9 @@ export function promoted(
 export function misled(forMs: number): Fault {
   return {
     name: `postgres: the address names its replica for ${forMs / 1_000} s`,
-    run: async (lab) => {
-      const { standby } = await standbyOf(lab, false);
-      const { proxy } = lab.servers.postgres;
+    run: async (cluster) => {
+      const { standby } = await standbyOf(cluster, false);
+      const { proxy } = cluster.servers.postgres;
       const port = proxy.targetPort;
       try {
         proxy.set('cut');
@@ -85,15 +85,18 @@ export function misled(forMs: number): Fault {
 
 let standbys = 0;
 
-async function standbyOf(lab: Lab, isSynchronous: boolean): Promise<{ standby: PostgresServer; link: FaultProxy }> {
-  const { postgres } = lab.servers;
+async function standbyOf(
+  cluster: Cluster,
+  isSynchronous: boolean,
+): Promise<{ standby: PostgresServer; link: FaultProxy }> {
+  const { postgres } = cluster.servers;
   const url = postgres.address();
   standbys += 1;
   const link = await faultProxy(Number(new URL(url).port));
-  lab.defer(() => link[Symbol.asyncDispose]());
-  const dataDir = lab.folder(`standby-${standbys}`);
+  cluster.defer(() => link[Symbol.asyncDispose]());
+  const dataDir = cluster.folder(`standby-${standbys}`);
   const standby = await startStandby({ url, dataDir: postgres.dataDir }, { dataDir, primaryPort: link.port });
-  lab.defer(() => standby.stop());
+  cluster.defer(() => standby.stop());
   await withPostgres(url, async (client) => {
     if (isSynchronous) {
       await client.query(`alter system set synchronous_standby_names = 'standby'`);

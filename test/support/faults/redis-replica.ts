@@ -4,41 +4,41 @@ import { vi } from 'vitest';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { freeze } from '../services/freeze.ts';
 import { type RedisServer, startRedis } from '../services/redis.ts';
+import type { Cluster, Server } from './cluster.ts';
 import type { Fault } from './faults.ts';
-import type { Lab, Server } from './lab.ts';
 
 /** How the former server leaves: it dies, is frozen for good, or becomes a replica of the new one and stays. */
 export type RedisLeave = 'killed' | 'frozen' | 'a replica itself';
 
 /** What is done while the replica hears nothing more, and once the replica has the address. */
 export interface Around {
-  before?(lab: Lab): Promise<void>;
-  behind?(lab: Lab): Promise<void>;
-  replaced?(lab: Lab): Promise<void>;
+  before?(cluster: Cluster): Promise<void>;
+  behind?(cluster: Cluster): Promise<void>;
+  replaced?(cluster: Cluster): Promise<void>;
 }
 
 const LAG_MS = 1_000;
 const DECISION_MS = 1_000;
 let replicas = 0;
 
-/** A replica of the laboratory's Redis, which lacks the last second, takes over its address; nobody ends connections. */
+/** A replica of the cluster's Redis, which lacks the last second, takes over its address; nobody ends connections. */
 export function redisReplaced(leave: RedisLeave, { before, behind, replaced }: Around = {}): Fault {
   return {
     name: `redis: ${leave}, its replica (${LAG_MS / 1_000} s behind) takes over`,
-    run: async (lab) => {
-      const { redis } = lab.servers;
+    run: async (cluster) => {
+      const { redis } = cluster.servers;
       const former = { pid: redis.pid(), address: redis.address() };
-      await before?.(lab);
-      const { replica, link } = await replicaOf({ ...lab, redis });
+      await before?.(cluster);
+      const { replica, link } = await replicaOf({ ...cluster, redis });
       link.set('frozen');
-      await Promise.all([delay(LAG_MS), behind?.(lab)]);
+      await Promise.all([delay(LAG_MS), behind?.(cluster)]);
       await redisCommand(replica.url, 'REPLICAOF', 'NO', 'ONE');
       if (leave === 'killed') process.kill(former.pid, 'SIGKILL');
       else if (leave === 'frozen') await freeze(former.pid);
       else await redisCommand(former.address, 'REPLICAOF', '127.0.0.1', `${replica.port}`);
       await delay(DECISION_MS);
       redis.become(replica);
-      await replaced?.(lab);
+      await replaced?.(cluster);
     },
   };
 }
@@ -48,7 +48,7 @@ export async function replicaOf({
   redis,
   folder,
   defer,
-}: Pick<Lab, 'folder' | 'defer'> & { redis: Pick<Server, 'address'> }): Promise<{
+}: Pick<Cluster, 'folder' | 'defer'> & { redis: Pick<Server, 'address'> }): Promise<{
   replica: RedisServer;
   link: FaultProxy;
 }> {

@@ -1,7 +1,7 @@
 import { mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import type { Server } from './lab.ts';
+import type { Server } from './cluster.ts';
 import { redisCommand, replicaOf } from './redis-replica.ts';
 
 /** A Redis that can be brought into any of the states; what it leaves behind is deferred. */

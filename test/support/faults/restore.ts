@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { portcullis } from '../cli/in-process.ts';
 import { familyOf } from '../services/freeze.ts';
 import { copyCluster, startPostgres } from '../services/postgres.ts';
+import type { Cluster } from './cluster.ts';
 import type { Fault } from './faults.ts';
-import type { Lab } from './lab.ts';
 
 const OLD_MS = 10_000;
 
@@ -37,29 +37,29 @@ const now = (): Moment => ({ tick: performance.now(), atMs: Date.now() });
 export function restored(told: (restored: Restored) => void): Fault {
   return {
     name: 'postgres: lost, a copy from 10 s before restored',
-    run: async (lab) => {
-      const { postgres } = lab.servers;
-      const dataDir = lab.folder('copy');
+    run: async (cluster) => {
+      const { postgres } = cluster.servers;
+      const dataDir = cluster.folder('copy');
       const copyFrom = now();
       await copyCluster({ url: postgres.address(), dataDir: postgres.dataDir }, dataDir);
       const copyTo = now();
       await delay(OLD_MS);
       const lost = now();
       for (const pid of familyOf(postgres.pid())) process.kill(pid, 'SIGKILL');
-      await Promise.all(lab.replicas.map((replica) => replica.kill()));
+      await Promise.all(cluster.replicas.map((replica) => replica.kill()));
       postgres.become(await startPostgres({ dataDir }));
-      const recovered = await recover(lab, copyFrom.atMs, '--keep-tokens');
-      await Promise.all(lab.replicas.map((replica) => replica.restart()));
+      const recovered = await recover(cluster, copyFrom.atMs, '--keep-tokens');
+      await Promise.all(cluster.replicas.map((replica) => replica.restart()));
       told({ copyFrom, copyTo, lost, recovered });
     },
   };
 }
 
 /** Runs `portcullis recover`, as soon as the members of the groups are forgotten. */
-export async function recover(lab: Lab, sinceMs: number, ...flags: string[]): Promise<Recovered> {
+export async function recover(cluster: Cluster, sinceMs: number, ...flags: string[]): Promise<Recovered> {
   const args = ['recover', '--since', new Date(sinceMs).toISOString(), '--json', ...flags];
   for (;;) {
-    const { code, out, err } = await portcullis(args, lab.env);
+    const { code, out, err } = await portcullis(args, cluster.env);
     if (code === 0) return JSON.parse(out);
     if (!err.includes('consumers are running in')) throw new Error(err);
     await delay(1_000);

@@ -1,9 +1,9 @@
 import { copyOfDatabase, realTemplate } from '../harness/databases.ts';
 import { deleteTopics, freshRedis, topicPrefix } from '../services/isolation.ts';
 import { serviceAddress } from '../services/real.ts';
-import type { Stores } from './lab.ts';
+import type { Stores } from './cluster.ts';
 
-/** A part of the servers of the run, for a laboratory whose faults are those of its processes alone. */
+/** A part of the servers of the run, for a cluster whose faults are those of its processes alone. */
 export async function sharedStores(stack: AsyncDisposableStack): Promise<Stores> {
   const database = await copyOfDatabase(await realTemplate());
   stack.defer(() => database.drop());

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { portcullis } from '../cli/in-process.ts';
+import type { Cluster, Replica } from './cluster.ts';
 import { listening } from './faults.ts';
-import type { Lab, Replica } from './lab.ts';
 
 /** A fault of a store, which lasts from `begin` to `end`. */
 export interface LastingFault {
   name: string;
-  begin(lab: Lab): Promise<unknown>;
-  end(lab: Lab): Promise<unknown>;
+  begin(cluster: Cluster): Promise<unknown>;
+  end(cluster: Cluster): Promise<unknown>;
 }
 
 /** The tokens of a login. */
@@ -49,17 +49,21 @@ export const SIGNED_IN_LIMIT = LIMIT;
  * Brings a fault about under a load of login tokens, API tokens, sign-ins, refreshes and revocations at every gateway,
  * starts the last gateway anew in the middle, and tells what callers were answered.
  */
-export async function signedInUnder(lab: Lab, fault: LastingFault, { restarts = true } = {}): Promise<SignedInReport> {
-  const doors = listening(lab);
+export async function signedInUnder(
+  cluster: Cluster,
+  fault: LastingFault,
+  { restarts = true } = {},
+): Promise<SignedInReport> {
+  const doors = listening(cluster);
   const open = new Set(doors);
   const ended: number[] = [];
   const failed: SignedInReport['failed'] = [];
   let succeeded = 0;
-  const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => signIn(doors[0], lab)));
-  const api = await tokenOf(doors[0], lab.demo.client);
-  const before = await tokenOf(doors[0], await limitedClient(lab));
-  const during = await tokenOf(doors[0], await limitedClient(lab));
-  const last = await limitedClient(lab);
+  const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => signIn(doors[0], cluster)));
+  const api = await tokenOf(doors[0], cluster.demo.client);
+  const before = await tokenOf(doors[0], await limitedClient(cluster));
+  const during = await tokenOf(doors[0], await limitedClient(cluster));
+  const last = await limitedClient(cluster);
   let isOver = false;
 
   /** Asks each gateway that runs, one after the other, until the load is over. */
@@ -76,16 +80,16 @@ export async function signedInUnder(lab: Lab, fault: LastingFault, { restarts = 
     }
   }
 
-  const renewed = await signIn(doors[0], lab);
-  const renew = async (door: Replica) => (await post(door, '/v2/oauth/token', refreshGrant(lab, renewed))).status;
-  const begin = async (door: Replica) => (await post(door, '/v2/oauth/token', passwordGrant(lab))).status;
+  const renewed = await signIn(doors[0], cluster);
+  const renew = async (door: Replica) => (await post(door, '/v2/oauth/token', refreshGrant(cluster, renewed))).status;
+  const begin = async (door: Replica) => (await post(door, '/v2/oauth/token', passwordGrant(cluster))).status;
 
   /** Ends a session, and looks at every gateway a second later. */
   async function end(): Promise<void> {
-    const { status, json } = await post<Tokens>(doors[0], '/v2/oauth/token', passwordGrant(lab));
+    const { status, json } = await post<Tokens>(doors[0], '/v2/oauth/token', passwordGrant(cluster));
     if (status !== 200 || !json) return;
     for (const door of open) await statusOf(door, json.access_token);
-    const revoked = await post(doors[0], '/v2/oauth/revoke', { ...lab.demo.client, token: json.refresh_token });
+    const revoked = await post(doors[0], '/v2/oauth/revoke', { ...cluster.demo.client, token: json.refresh_token });
     if (revoked.status !== 200) return;
     await delay(HEARD_MS);
     for (let look = 0; look < LOOKS; look += 1) {
@@ -112,7 +116,7 @@ export async function signedInUnder(lab: Lab, fault: LastingFault, { restarts = 
   })();
   try {
     const passedBefore = await passing([...open], before);
-    await fault.begin(lab);
+    await fault.begin(cluster);
     await delay(OUTAGE_MS);
     const passedDuring = await passing([...open], during);
     const restarted = doors.at(-1);
@@ -123,8 +127,8 @@ export async function signedInUnder(lab: Lab, fault: LastingFault, { restarts = 
       open.add(restarted);
       await delay(OUTAGE_MS);
     }
-    await fault.end(lab);
-    await Promise.all(lab.replicas.map((replica) => replica.ready()));
+    await fault.end(cluster);
+    await Promise.all(cluster.replicas.map((replica) => replica.ready()));
     const passedAfter = await passing([...open], await tokenOf(doors[0], last));
     return { succeeded, failed, ended, passed: { before: passedBefore, during: passedDuring, after: passedAfter } };
   } finally {
@@ -139,24 +143,24 @@ async function passing(doors: readonly Replica[], token: string): Promise<number
   return (await Promise.all(requests)).filter((status) => status === 200).length;
 }
 
-function passwordGrant({ demo }: Lab): object {
+function passwordGrant({ demo }: Cluster): object {
   return { grant_type: 'password', ...demo.client, ...demo.supervisor };
 }
 
-function refreshGrant({ demo }: Lab, { refresh_token }: Tokens): object {
+function refreshGrant({ demo }: Cluster, { refresh_token }: Tokens): object {
   return { grant_type: 'refresh_token', ...demo.client, refresh_token };
 }
 
 /** Redeems the refresh token of a session at a gateway. */
-export async function refresh(door: Replica, lab: Lab, tokens: Tokens): Promise<Tokens> {
-  const { status, json } = await post<Tokens>(door, '/v2/oauth/token', refreshGrant(lab, tokens));
+export async function refresh(door: Replica, cluster: Cluster, tokens: Tokens): Promise<Tokens> {
+  const { status, json } = await post<Tokens>(door, '/v2/oauth/token', refreshGrant(cluster, tokens));
   if (!json) throw new Error(`a refresh got ${status}`);
   return json;
 }
 
 /** Signs the demo supervisor in at a gateway. */
-export async function signIn(door: Replica | undefined, lab: Lab): Promise<Tokens> {
-  const { status, json } = await post<Tokens>(door, '/v2/oauth/token', passwordGrant(lab));
+export async function signIn(door: Replica | undefined, cluster: Cluster): Promise<Tokens> {
+  const { status, json } = await post<Tokens>(door, '/v2/oauth/token', passwordGrant(cluster));
   if (!json) throw new Error(`a sign-in got ${status}`);
   return json;
 }
@@ -168,13 +172,13 @@ async function tokenOf(door: Replica | undefined, client: object): Promise<strin
 }
 
 /** Creates a client that may send so many requests an hour, besides the one for its token. */
-async function limitedClient(lab: Lab): Promise<object> {
+async function limitedClient(cluster: Cluster): Promise<object> {
   const { code, out, err } = await portcullis(
     [
-      ...['client', 'create', '--node', lab.demo.node_id, '--name', randomUUID(), '--grants', 'client_credentials'],
+      ...['client', 'create', '--node', cluster.demo.node_id, '--name', randomUUID(), '--grants', 'client_credentials'],
       ...['--scopes', 'accounts:read', '--requests-per-hour', `${LIMIT + 1}`, '--json'],
     ],
-    lab.env,
+    cluster.env,
   );
   if (code !== 0) throw new Error(err);
   const { client_id, client_secret } = JSON.parse(out);

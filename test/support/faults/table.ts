@@ -1,14 +1,14 @@
 import { afterAll, expect } from 'vitest';
+import type { Cluster } from './cluster.ts';
 import { type Fault, type FaultReport, underFault } from './faults.ts';
 import { NOTHING_AMISS } from './findings.ts';
-import type { Lab } from './lab.ts';
 
 /** Returns a function that does a fault and expects nothing to be amiss; the file's faults are printed in a table at its end. */
 export function faultTable() {
   const reports: FaultReport[] = [];
   afterAll(() => void (reports.length > 0 && process.stdout.write(`\n${tableOf(reports)}\n`)));
-  return async (lab: Lab, fault: Fault, pace?: Parameters<typeof underFault>[2]): Promise<void> => {
-    const report = await underFault(lab, fault, pace);
+  return async (cluster: Cluster, fault: Fault, pace?: Parameters<typeof underFault>[2]): Promise<void> => {
+    const report = await underFault(cluster, fault, pace);
     reports.push(report);
     expect(report.amiss).toEqual(NOTHING_AMISS);
   };

@@ -1,4 +1,4 @@
-import { NODE, OTHER_NODE, type Stand } from './stand.ts';
+import { type Fixture, NODE, OTHER_NODE } from './fixture.ts';
 
 /** How many rows each list of `OTHER_NODE` has; of `NODE`, each list of the root. */
 export const SHORT = 8;
@@ -89,7 +89,7 @@ export function askingFor({ asks, key }: List, selection?: string): string {
 }
 
 /** What tells the rows of a list of `OTHER_NODE` apart, in the order of the list. */
-export async function rowsOf({ database }: Stand, { table, column, order, where, isNewestFirst }: List) {
+export async function rowsOf({ database }: Fixture, { table, column, order, where, isNewestFirst }: List) {
   const rows = await database.db.unscoped('a test looks at its rows').raw(
     (sql) => sql<{ key: string }>`
       select ${sql.raw(column)}::text as key from ${sql.table(table)}
@@ -103,9 +103,9 @@ export async function rowsOf({ database }: Stand, { table, column, order, where,
  * Fills every list. Two rows at a time came to be in the same microsecond, and those in the next one. In `NODE` each
  * parent has two children of each kind, in `OTHER_NODE` the first has all that there are.
  */
-export async function fillEveryList(stand: Stand): Promise<void> {
+export async function fillEveryList(fixture: Fixture): Promise<void> {
   const run = async (text: string) => {
-    await stand.database.db.unscoped('a test sets its rows').raw((sql) => sql.raw(text));
+    await fixture.database.db.unscoped('a test sets its rows').raw((sql) => sql.raw(text));
   };
   await run(NETWORKS);
   await run(CURRENCIES);

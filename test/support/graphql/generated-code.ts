@@ -4,9 +4,9 @@ import { expect } from 'vitest';
 import { areVariablesGood, fragmentsOf } from '../../../src/api/graphql/execution/documents.ts';
 import { buildSchema } from '../../../src/app/graphql-schema.ts';
 import { CompiledOperations } from '../../../src/lib/fast/compiled-operations.ts';
+import { NODE } from './fixture.ts';
 import { GeneratedSources } from './generated-sources.ts';
 import { CANARIES, POISON, plantedDocument } from './planted-document.ts';
-import { NODE } from './stand.ts';
 
 const RUNS_UNTIL_COMPILED = 3;
 

@@ -15,7 +15,7 @@ import {
 } from 'graphql';
 import type { AuditRecord } from '../../../src/audit/audit-record.ts';
 import { traceIn } from '../audit/secret-traces.ts';
-import { startAuditStand } from './audit-stand.ts';
+import { startAuditFixture } from './audit-fixture.ts';
 import {
   isMaskedField,
   type Operation,
@@ -28,7 +28,7 @@ import {
 import { openSocket } from './sockets.ts';
 import { CSV, FORM_TYPE, filePart, formOf, mapPart, operationsPart } from './upload-requests.ts';
 
-type Stand = Awaited<ReturnType<typeof startAuditStand>>;
+type Fixture = Awaited<ReturnType<typeof startAuditFixture>>;
 type Socket = Awaited<ReturnType<typeof openSocket>>;
 
 const REQUESTS_AT_ONCE = 100;
@@ -48,14 +48,14 @@ interface Counts {
  */
 export async function checkRecords(operations: number, seed: number): Promise<Counts & { faults: string[] }> {
   addResolvers();
-  await using stand = await startAuditStand(schema);
-  using socket = await openSocket(stand, 'x');
+  await using fixture = await startAuditFixture(schema);
+  using socket = await openSocket(fixture, 'x');
   const counts: Counts = { operations: 0, valid: 0, masked: 0 };
   for (let round = seed; counts.operations < operations; round += 1) {
     for (const sending of fc.sample(sendings, { numRuns: REQUESTS_AT_ONCE, seed: round })) {
-      for (const kept of [stand.records, stand.lines, socket.received, socket.texts]) kept.length = 0;
-      const answers = await answersTo(sending, stand, socket);
-      const faults = answers ? faultsOf(sending, answers, stand, counts) : [];
+      for (const kept of [fixture.records, fixture.lines, socket.received, socket.texts]) kept.length = 0;
+      const answers = await answersTo(sending, fixture, socket);
+      const faults = answers ? faultsOf(sending, answers, fixture, counts) : [];
       if (faults.length > 0) return { ...counts, faults };
     }
   }
@@ -63,7 +63,7 @@ export async function checkRecords(operations: number, seed: number): Promise<Co
 }
 
 /** What is wrong with the records of a request; an empty list if nothing is. */
-function faultsOf({ operations }: Sending, answers: string[], { records, lines }: Stand, counts: Counts) {
+function faultsOf({ operations }: Sending, answers: string[], { records, lines }: Fixture, counts: Counts) {
   const faults = secretsIn(JSON.stringify([records, lines]));
   if (records.length !== answers.length) faults.push(`${records.length} records instead of ${answers.length}`);
   for (const [index, record] of records.entries()) {
@@ -104,7 +104,7 @@ function secretsIn(text: string): string[] {
 }
 
 /** The answer to each operation of a request; undefined if it cannot be sent. */
-async function answersTo(sending: Sending, { url }: Stand, socket: Socket): Promise<string[] | undefined> {
+async function answersTo(sending: Sending, { url }: Fixture, socket: Socket): Promise<string[] | undefined> {
   const { how, body, operations } = sending;
   const json = { 'content-type': 'application/json' };
   const [operation = { query: '' }] = operations;

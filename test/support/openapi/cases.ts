@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { basic, notification } from '../webhook/stand.ts';
-import { form, hook, limitRule, nowhere, type OpenApiStand, type Options, user, wallet } from './stand.ts';
+import { basic, notification } from '../webhook/fixture.ts';
+import { form, hook, limitRule, nowhere, type OpenApiFixture, type Options, user, wallet } from './fixture.ts';
 
 type Values = Readonly<Record<string, string>>;
 
@@ -8,15 +8,15 @@ type Values = Readonly<Record<string, string>>;
 type Try = readonly [
   name: string,
   status: number,
-  options?: (stand: OpenApiStand) => Options,
-  values?: (stand: OpenApiStand) => Values,
+  options?: (fixture: OpenApiFixture) => Options,
+  values?: (fixture: OpenApiFixture) => Values,
 ];
 
 /** The calls of a route, and the values of its path's parameters where a call has none of its own. */
 interface Tries {
   method: string;
   path: string;
-  values?: (stand: OpenApiStand) => Values;
+  values?: (fixture: OpenApiFixture) => Values;
   tries: readonly Try[];
 }
 
@@ -33,20 +33,20 @@ const refusals: readonly Try[] = [
 export const TOKEN = '/v2/oauth/token';
 
 function grant(members: object) {
-  return ({ p }: OpenApiStand): Options => ({ json: { ...p.demo.client, ...members } });
+  return ({ p }: OpenApiFixture): Options => ({ json: { ...p.demo.client, ...members } });
 }
 
 function byBasic(members: Record<string, string>, secret?: string) {
-  return ({ p }: OpenApiStand): Options => {
+  return ({ p }: OpenApiFixture): Options => {
     const { client_id: id, client_secret: own } = p.demo.client;
     return form(members, { authorization: basic(id, secret ?? own) });
   };
 }
 
 function ofLogin(password?: string) {
-  return (stand: OpenApiStand): Options => {
-    const { username, password: own } = stand.p.demo.supervisor;
-    return grant({ grant_type: 'password', username, password: password ?? own })(stand);
+  return (fixture: OpenApiFixture): Options => {
+    const { username, password: own } = fixture.p.demo.supervisor;
+    return grant({ grant_type: 'password', username, password: password ?? own })(fixture);
   };
 }
 
@@ -69,7 +69,7 @@ const tokenCases: readonly Tries[] = [
       ['a wrong secret by Basic', 401, byBasic(CLIENT, 'wrong')],
       ['an unknown grant', 403, grant({ grant_type: 'implicit' })],
       ['an unknown grant in a form', 403, byBasic({ grant_type: 'implicit' })],
-      ['another service', 404, (stand) => ({ ...grant(CLIENT)(stand), headers: { 'x-target-server': 'wallets' } })],
+      ['another service', 404, (fixture) => ({ ...grant(CLIENT)(fixture), headers: { 'x-target-server': 'wallets' } })],
     ],
   },
   {
@@ -86,8 +86,8 @@ const tokenCases: readonly Tries[] = [
     method: 'POST',
     path: '/v2/oauth/introspect',
     tries: [
-      ['a login token', 200, (stand) => grant({ token: stand.login })(stand)],
-      ['an API token', 200, (stand) => byBasic({ token: stand.token })(stand)],
+      ['a login token', 200, (fixture) => grant({ token: fixture.login })(fixture)],
+      ['an API token', 200, (fixture) => byBasic({ token: fixture.token })(fixture)],
       ['no token of ours', 200, grant({ token: 'x' })],
       ['no token', 400, byBasic({})],
       ['a wrong secret', 401, grant({ client_secret: 'wrong', token: 'x' })],
@@ -102,14 +102,14 @@ const tooLong = { name: 'x'.repeat(1_100_000) };
 
 /** A rule, with members of its own and headers. */
 function rule(members: object = {}, headers: Record<string, string> = {}) {
-  return ({ p, token }: OpenApiStand): Options => ({ token, json: limitRule(p, members), headers });
+  return ({ p, token }: OpenApiFixture): Options => ({ token, json: limitRule(p, members), headers });
 }
 
 function noIds(): Values {
   return { wallet_id: 'x', id: 'x', network_id: 'x' };
 }
 
-function network({ p }: OpenApiStand): Values {
+function network({ p }: OpenApiFixture): Values {
   return { ...wallet(p), network_id: p.demo.second_network_id };
 }
 
@@ -162,15 +162,15 @@ const walletCases: readonly Tries[] = [
 ];
 
 function notify(members: object = {}) {
-  return ({ p }: OpenApiStand): Options => hook(p, notification(members));
+  return ({ p }: OpenApiFixture): Options => hook(p, notification(members));
 }
 
 function one(members: object = {}) {
-  return ({ token }: OpenApiStand): Options => ({ token, json: user(members) });
+  return ({ token }: OpenApiFixture): Options => ({ token, json: user(members) });
 }
 
 function many(users: readonly object[], headers: Record<string, string> = {}) {
-  return ({ token }: OpenApiStand): Options => ({ token, json: { users }, headers });
+  return ({ token }: OpenApiFixture): Options => ({ token, json: { users }, headers });
 }
 
 const webhook: readonly Try[] = [
@@ -187,7 +187,7 @@ const health: readonly Try[] = [
 ];
 
 function agent(json?: object, headers: Record<string, string> = {}) {
-  return ({ p }: OpenApiStand): Options => ({
+  return ({ p }: OpenApiFixture): Options => ({
     headers: { authorization: `Bearer ${p.demo.client.client_secret}`, ...headers },
     ...(json && { json }),
   });

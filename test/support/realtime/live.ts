@@ -6,7 +6,7 @@ import { TransactionUpdatesDocument } from '../../graphql/generated/graphql.ts';
 import { openStream } from '../graphql/event-reader.ts';
 import { openSocket } from '../graphql/sockets.ts';
 import type { Portcullis } from '../harness.ts';
-import { basic, notification } from '../webhook/stand.ts';
+import { basic, notification } from '../webhook/fixture.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
 const REGISTERED_AT_ONCE = 50;

@@ -6,8 +6,8 @@ import type { Demo } from '../../../src/app/demo/demo.ts';
 import { type Db, openDatabase } from '../../../src/platform/database/database.ts';
 import { type Disagreements, Journal } from '../audit/kill-journal.ts';
 import { startPortcullis } from '../harness.ts';
-import { mirrorOn } from '../transactions/stand.ts';
-import { basic } from '../webhook/stand.ts';
+import { mirrorOn } from '../transactions/fixture.ts';
+import { basic } from '../webhook/fixture.ts';
 import { startInstance } from './process.ts';
 
 const REGISTERED = 2_000;

@@ -37,7 +37,7 @@ export interface Server extends Victim {
   dataDir: string;
   /**
    * Makes another server the one of this name, as an operator moves an address: new connections come to it, open ones
-   * stay where they are. The former one is ended with the laboratory.
+   * stay where they are. The former one is ended with the cluster.
    */
   become(next: StartedServer): void;
 }
@@ -59,7 +59,7 @@ export interface Replica extends Victim {
 }
 
 /** Servers and processes of its own, so that any of them can be killed. */
-export interface Lab extends AsyncDisposable {
+export interface Cluster extends AsyncDisposable {
   servers: Record<ServerName, Server>;
   replicas: Replica[];
   /** Where the processes are, if not beside their servers. */
@@ -73,9 +73,9 @@ export interface Lab extends AsyncDisposable {
   direct: { readonly databaseUrl: string; brokers: string; topicPrefix: string };
   /** The variables of every process, by which commands find the same servers. */
   env: Record<string, string>;
-  /** A new folder, which goes with the laboratory. */
+  /** A new folder, which is removed with the cluster. */
   folder(name: string): string;
-  /** Ends something with the laboratory, before its own parts. */
+  /** Ends something with the cluster, before its servers and processes. */
   defer(end: () => unknown): void;
 }
 
@@ -85,12 +85,12 @@ export interface Own {
   through?: readonly string[];
 }
 
-const WEBHOOK_PASSWORD = 'the password of the laboratory';
-const TOPIC_PREFIX = 'lab-';
+const WEBHOOK_PASSWORD = 'a webhook password for tests';
+const TOPIC_PREFIX = 'test-';
 
-export interface LabOptions {
+export interface ClusterOptions {
   partitions: number;
-  /** Where the processes keep their data, if not on servers of the laboratory's own. */
+  /** Where the processes keep their data, if not on servers of the cluster. */
   stores?: (stack: AsyncDisposableStack) => Promise<Stores>;
   /** The source tree of the processes, if not this one. */
   tree?: string | undefined;
@@ -102,14 +102,14 @@ export interface LabOptions {
   own?: Record<number, Own>;
 }
 
-/** PostgreSQL, Redis and Kafka of a laboratory. */
-export type Stores = Pick<Lab, 'servers' | 'direct'> & {
+/** PostgreSQL, Redis and Kafka of a cluster. */
+export type Stores = Pick<Cluster, 'servers' | 'direct'> & {
   /** The processes' way to them. */
   env: Record<'DATABASE_URL' | 'REDIS_URL' | 'KAFKA_BROKERS', string>;
 };
 
 /** PostgreSQL, Redis and Kafka behind fault proxies, the demo, and a process for each role: of this source tree, or of another one. */
-export async function startLab(roles: readonly Role[], options: LabOptions): Promise<Lab> {
+export async function startCluster(roles: readonly Role[], options: ClusterOptions): Promise<Cluster> {
   const { partitions, tree = ROOT, network } = options;
   await using stack = new AsyncDisposableStack();
   const root = await temporaryFolder();
@@ -122,7 +122,7 @@ export async function startLab(roles: readonly Role[], options: LabOptions): Pro
     DATA_DIR: dataDir,
     ...stores.env,
     TOPIC_PREFIX: topicPrefix,
-    WEBHOOK_USERNAME: 'laboratory',
+    WEBHOOK_USERNAME: 'chain-processor',
     WEBHOOK_PASSWORD,
     ...options.env,
   };
@@ -145,7 +145,7 @@ export async function startLab(roles: readonly Role[], options: LabOptions): Pro
     network,
     demo: JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')),
     command: (args) => command(ROOT, args, env),
-    webhook: `Basic ${Buffer.from(`laboratory:${WEBHOOK_PASSWORD}`).toString('base64')}`,
+    webhook: `Basic ${Buffer.from(`chain-processor:${WEBHOOK_PASSWORD}`).toString('base64')}`,
     direct: stores.direct,
     env,
     folder: (name) => join(root, name),

@@ -14,7 +14,7 @@ interface SentRequest {
 }
 
 /** The whole service behind a way that can be cut, with a client of four permissions. */
-export interface Stage extends AsyncDisposable {
+export interface Fixture extends AsyncDisposable {
   door: Door;
   proxy: FaultProxy;
   /** What has come in by fetch. */
@@ -29,7 +29,7 @@ export interface Stage extends AsyncDisposable {
 }
 
 /** Starts it, on embedded stores. */
-export async function startStage(): Promise<Stage> {
+export async function startFixture(): Promise<Fixture> {
   const dataDir = await startedDataDir();
   let p = await startPortcullis({ dataDir });
   const proxy = await faultProxy(portOf(p));

@@ -8,7 +8,7 @@ export const PING = { jsonrpc: '2.0', id: 1, method: 'ping' };
 export const PONG = { jsonrpc: '2.0', id: 1, result: {} };
 
 /** An instance with a public address, one allowed origin, and what it has logged as a fault. */
-export interface AgentStand extends AsyncDisposable {
+export interface AgentFixture extends AsyncDisposable {
   p: Portcullis;
   /** Of the demo client, with every scope. */
   secret: string;
@@ -23,8 +23,8 @@ interface RawOptions {
   body?: unknown;
 }
 
-export async function agentStand(): Promise<AgentStand> {
-  const faults: AgentStand['faults'] = [];
+export async function agentFixture(): Promise<AgentFixture> {
+  const faults: AgentFixture['faults'] = [];
   const log: Log = { ...silentLog, error: (fields, message) => void faults.push({ fields, message }) };
   const env = { PUBLIC_URL: 'https://gate.example', CORS_ORIGINS: CONSOLE };
   const p = await startPortcullis({ env, overrides: { log } });

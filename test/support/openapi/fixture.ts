@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { fakeNode } from '../gas-fee/node.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
-import { basic } from '../webhook/stand.ts';
+import { basic } from '../webhook/fixture.ts';
 
 export type Options = NonNullable<Parameters<Portcullis['call']>[2]>;
 
 /** An instance with one of everything that calls need. */
-export type OpenApiStand = Awaited<ReturnType<typeof openApiStand>>;
+export type OpenApiFixture = Awaited<ReturnType<typeof openApiFixture>>;
 
-export async function openApiStand() {
+export async function openApiFixture() {
   const node = await fakeNode();
   const nowhere = 'http://127.0.0.1:1';
   const p = await startPortcullis({ env: { GAS_RPC_URLS: `${randomUUID()}=${node.url},${randomUUID()}=${nowhere}` } });

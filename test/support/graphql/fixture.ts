@@ -54,7 +54,7 @@ interface QueryOptions {
 }
 
 /** GraphQL over an embedded database with two nodes, behind a door that knows tokens by heart. */
-export type Stand = Awaited<ReturnType<typeof startStandOn>>;
+export type Fixture = Awaited<ReturnType<typeof startFixtureOn>>;
 
 let serial = 0;
 
@@ -66,30 +66,30 @@ interface TokenOptions {
 }
 
 /** What a test puts in the place of parts of the server, and of its services. */
-interface StandDeps extends Partial<Omit<GraphqlDependencies, 'services'>> {
+interface FixtureDeps extends Partial<Omit<GraphqlDependencies, 'services'>> {
   services?: Partial<FeatureServices>;
 }
 
 /** Starts one on a database that it disposes of; `deps` replaces parts of the server. */
-export async function startStand(deps?: StandDeps, given?: Database): Promise<Stand> {
+export async function startFixture(deps?: FixtureDeps, given?: Database): Promise<Fixture> {
   const database = given ?? (await scratchDatabase());
-  const stand = await startStandOn(database, deps);
+  const fixture = await startFixtureOn(database, deps);
   return {
-    ...stand,
+    ...fixture,
     [Symbol.asyncDispose]: async () => {
-      await stand[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
       await database[Symbol.asyncDispose]();
     },
   };
 }
 
 /** Starts one before the tests of a file or group, and disposes of it after them. */
-export function useStand(): Stand {
-  return beforeTests(startStand);
+export function useFixture(): Fixture {
+  return beforeTests(startFixture);
 }
 
 /** Starts one on a database that others have used before, and empties it; disposing leaves it open. */
-export async function startStandOn(database: Database, { services: replaced, ...deps }: StandDeps = {}) {
+export async function startFixtureOn(database: Database, { services: replaced, ...deps }: FixtureDeps = {}) {
   const { db } = database;
   await db
     .unscoped('a test begins with nothing')

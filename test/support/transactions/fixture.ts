@@ -26,7 +26,7 @@ export function delivery({ second = 0, ...told }: Told): Delivery {
 }
 
 /** The mirror on a database with two nodes. */
-export interface Stand {
+export interface Fixture {
   database: Database;
   db: Db;
   mirror: Transactions;
@@ -34,25 +34,25 @@ export interface Stand {
   nodeIds: [string, string];
 }
 
-export async function standOn(database: Database): Promise<Stand> {
+export async function fixtureOn(database: Database): Promise<Fixture> {
   const { db } = database;
   const nodeIds: [string, string] = [randomUUID(), randomUUID()];
   await db.unscoped('test').run((k) => k.insertInto('nodes').values(nodeIds.map((id) => ({ id, name: 'node' }))));
-  const woken: Stand['woken'] = [];
+  const woken: Fixture['woken'] = [];
   return { database, db, woken, nodeIds, mirror: mirrorOn(db, woken) };
 }
 
-export function mirrorOn(db: Db, woken: Stand['woken'] = [], conflicts: string[] = []): Transactions {
+export function mirrorOn(db: Db, woken: Fixture['woken'] = [], conflicts: string[] = []): Transactions {
   const wake = (nodeId: string, seq: bigint) => void woken.push({ nodeId, seq });
   return new Transactions({ db, wake, conflicted: (id) => void conflicts.push(id) });
 }
 
 /** A registration with an id of its own, of the first node. */
-export function transactionOf({ nodeIds }: Stand, parts: Partial<NewTransaction> = {}): NewTransaction {
+export function transactionOf({ nodeIds }: Fixture, parts: Partial<NewTransaction> = {}): NewTransaction {
   return { id: randomUUID(), nodeId: nodeIds[0], collection: 'token_transactions', type: 1, assetId: null, ...parts };
 }
 
-export async function newAsset({ db, nodeIds }: Stand, nodeId = nodeIds[0]): Promise<string> {
+export async function newAsset({ db, nodeIds }: Fixture, nodeId = nodeIds[0]): Promise<string> {
   const [id, chain, network] = [randomUUID(), randomUUID(), randomUUID()];
   const door = db.unscoped('test');
   await door.run((k) => k.insertInto('chains').values({ id: chain, name: 'chain' }));
@@ -62,7 +62,7 @@ export async function newAsset({ db, nodeIds }: Stand, nodeId = nodeIds[0]): Pro
   return id;
 }
 
-export async function assetAddress({ db }: Stand, id: string): Promise<string | null> {
+export async function assetAddress({ db }: Fixture, id: string): Promise<string | null> {
   const [row] = await db
     .unscoped('test')
     .run((k) => k.selectFrom('assets').select('contract_address').where('id', '=', id));
@@ -70,14 +70,14 @@ export async function assetAddress({ db }: Stand, id: string): Promise<string | 
 }
 
 /** A transaction as the table has it, but for the time of its registration. */
-export async function rowOf({ db }: Stand, id: string) {
+export async function rowOf({ db }: Fixture, id: string) {
   const [row] = await db.unscoped('test').run((k) => k.selectFrom('transactions').selectAll().where('id', '=', id));
   if (!row) return undefined;
   const { registered_at: _, ...rest } = row;
   return rest;
 }
 
-export async function eventsOf({ db }: Stand, id: string) {
+export async function eventsOf({ db }: Fixture, id: string) {
   return db
     .unscoped('test')
     .run((k) =>
@@ -90,7 +90,7 @@ export async function eventsOf({ db }: Stand, id: string) {
 }
 
 /** The sequence numbers of a node's log, and its counter. */
-export async function logOf({ db }: Stand, nodeId: string) {
+export async function logOf({ db }: Fixture, nodeId: string) {
   const door = db.forNode(nodeId);
   const events = await door.run((k) => k.selectFrom('transaction_events').select('seq').orderBy('seq'));
   const [counter] = await door.run((k) => k.selectFrom('node_event_seq').select('seq'));
@@ -98,7 +98,7 @@ export async function logOf({ db }: Stand, nodeId: string) {
 }
 
 /** How many notifications wait for their ids. */
-export async function parkedOf({ db }: Stand, id: string): Promise<number> {
+export async function parkedOf({ db }: Fixture, id: string): Promise<number> {
   const rows = await db
     .unscoped('test')
     .run((k) => k.selectFrom('parked_notifications').select('id').where('id', '=', id));

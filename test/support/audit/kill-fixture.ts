@@ -20,7 +20,7 @@ export interface Credentials {
 }
 
 /** The stores of an instance that is going to be killed, and what it is started with. */
-export interface KillWorld extends AsyncDisposable {
+export interface KillFixture extends AsyncDisposable {
   p: Portcullis;
   env: Record<string, string>;
   spoolDir: string;
@@ -35,7 +35,7 @@ const PIECES = 3;
 const PIECE_EVERY_MS = 2;
 
 /** Real stores, a service of another process, and clients of every kind. */
-export async function killWorld(spoolDir: string): Promise<KillWorld> {
+export async function killFixture(spoolDir: string): Promise<KillFixture> {
   await using stack = new AsyncDisposableStack();
   const p = stack.use(await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } }));
   const moved = stack.use(await startMoved());

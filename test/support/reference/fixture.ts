@@ -13,14 +13,14 @@ import type { Database, Db } from '../../../src/platform/database/database.ts';
 export const NOW = '2026-11-21T12:00:00.000Z';
 const AT = '2026-01-05T09:30:00.123456Z';
 
-export interface Stand {
+export interface Fixture {
   database: Database;
   db: Db;
   reference: Reference;
   dropped: string[];
 }
 
-export function standOn(database: Database): Stand {
+export function fixtureOn(database: Database): Fixture {
   const dropped: string[] = [];
   const reference = new Reference({
     db: database.db,
@@ -70,7 +70,7 @@ export function newFamily() {
 }
 
 /** Everything that the tables have of some ids, without the times of the database's own clock. */
-export async function stateOf({ db }: Stand, ids: readonly string[]) {
+export async function stateOf({ db }: Fixture, ids: readonly string[]) {
   const door = db.unscoped('test');
   const state: Record<string, unknown[]> = {};
   for (const kind of REFERENCE_KINDS) {
@@ -88,7 +88,7 @@ export async function stateOf({ db }: Stand, ids: readonly string[]) {
 }
 
 /** The row of an id; undefined where there is none. */
-export async function rowOf({ db }: Stand, kind: ReferenceKind, id: string) {
+export async function rowOf({ db }: Fixture, kind: ReferenceKind, id: string) {
   const [row] = await db
     .unscoped('test')
     .raw((sql) => sql<Record<string, unknown>>`select * from ${sql.table(TABLES[kind].table)} where id = ${id}`);

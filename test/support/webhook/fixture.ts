@@ -10,7 +10,7 @@ export const PREVIOUS_PASSWORD = 'the password before: with a colon, and ünïco
 /** What the bus does with a message: takes it, refuses it, or says nothing until the caller's patience ends. */
 export type BusMood = 'takes' | 'refuses' | 'is silent';
 
-export interface WebhookStand extends AsyncDisposable {
+export interface WebhookFixture extends AsyncDisposable {
   portcullis: Portcullis;
   bus: { mood: BusMood; deadlinesMs: (number | undefined)[] };
   /** What arrived on the two topics. */
@@ -20,8 +20,8 @@ export interface WebhookStand extends AsyncDisposable {
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<Answer>;
 }
 
-export async function webhookStand({ env, overrides }: StartOptions = {}): Promise<WebhookStand> {
-  const bus: WebhookStand['bus'] = { mood: 'takes', deadlinesMs: [] };
+export async function webhookFixture({ env, overrides }: StartOptions = {}): Promise<WebhookFixture> {
+  const bus: WebhookFixture['bus'] = { mood: 'takes', deadlinesMs: [] };
   const portcullis = await startPortcullis({
     env: { WEBHOOK_PASSWORD_PREVIOUS: PREVIOUS_PASSWORD, ...env },
     overrides: { ...overrides, bus: (real) => moody(real, bus) },
@@ -60,7 +60,7 @@ export function notification(members: object = {}) {
   };
 }
 
-function moody(real: EventBus, state: WebhookStand['bus']): EventBus {
+function moody(real: EventBus, state: WebhookFixture['bus']): EventBus {
   async function publish(messages: Parameters<EventBus['publish']>[0], options?: PublishOptions): Promise<void> {
     state.deadlinesMs.push(options?.deadlineMs);
     switch (state.mood) {

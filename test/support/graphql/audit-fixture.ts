@@ -60,7 +60,7 @@ const rootValue = {
 };
 
 /** GraphQL over a schema, by default that one, with its audit records. */
-export async function startAuditStand(served: GraphQLSchema = withResolvers()) {
+export async function startAuditFixture(served: GraphQLSchema = withResolvers()) {
   const lines: string[] = [];
   const line = (fields: object, message: string) =>
     void lines.push(

@@ -7,9 +7,9 @@ import { type Portcullis, startReplica } from '../harness.ts';
 import { endOf } from '../services/kafka-behind.ts';
 import { emptyFolder } from '../start/folders.ts';
 import { printed, type Spawned, spawnInstance } from '../start/process.ts';
-import { basic, notification } from '../webhook/stand.ts';
+import { basic, notification } from '../webhook/fixture.ts';
 
-/** The consumer group of what a stand registers. */
+/** The consumer group of transactions that a fixture registers. */
 export const ADMIN_GROUP = 'portcullis.transactions.admin';
 
 /** A worker in a process of its own, on the stores of a gateway. */

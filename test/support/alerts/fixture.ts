@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
+import { type Cluster, type Replica, startCluster } from '../faults/cluster.ts';
 import { registerMany, tokenOf } from '../faults/faults.ts';
-import { type Lab, type Replica, startLab } from '../faults/lab.ts';
 import { type Load, startLoad, warmUp } from '../faults/load.ts';
 import { startReader } from '../faults/reader.ts';
 import { type FakeNode, fakeNode } from '../gas-fee/node.ts';
@@ -21,11 +21,11 @@ const REST_MS = 1_000;
 /** More requests than any test sends. */
 const MONTHLY_LIMIT = 1_000_000_000;
 
-type Credentials = Lab['demo']['client'];
+type Credentials = Cluster['demo']['client'];
 
 /** Two gateways, a worker, their stores and all that they speak to, under load, and the Prometheus that watches them. */
-export interface Stand extends AsyncDisposable {
-  lab: Lab;
+export interface Fixture extends AsyncDisposable {
+  cluster: Cluster;
   gateways: readonly [Replica, Replica];
   worker: Replica;
   monitor: Monitor;
@@ -46,7 +46,7 @@ type RemoteAnswer = Parameters<typeof startUpstream>[0];
 
 const served: RemoteAnswer = (_req, res) => void res.end('far');
 
-export async function alertStand(): Promise<Stand> {
+export async function alertFixture(): Promise<Fixture> {
   await using stack = new AsyncDisposableStack();
   const folder = await temporaryFolder();
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -59,8 +59,8 @@ export async function alertStand(): Promise<Stand> {
   const provider = stack.use(await fakeNode());
   const collector = stack.use(await startCollector());
   const spoolDisk = stack.use(await smallDisk(SPOOL_DISK_BYTES));
-  const lab = stack.use(
-    await startLab(['gateway', 'gateway', 'worker'], {
+  const cluster = stack.use(
+    await startCluster(['gateway', 'gateway', 'worker'], {
       partitions: PARTITIONS,
       env: {
         GATEWAY_CONFIG: file.path,
@@ -72,24 +72,24 @@ export async function alertStand(): Promise<Stand> {
       own: { 1: { env: { AUDIT_SPOOL_DIR: spoolDisk.inside }, through: spoolDisk.through } },
     }),
   );
-  const [first, second, worker] = lab.replicas;
-  if (!(first && second && worker)) throw new Error('the laboratory lacks a process');
+  const [first, second, worker] = cluster.replicas;
+  if (!(first && second && worker)) throw new Error('the cluster lacks a process');
   const gateways = [first, second] as const;
 
   async function limitedClient(): Promise<Credentials> {
-    const given = ['--node', lab.demo.node_id, '--name', 'Limited', '--grants', 'client_credentials'];
+    const given = ['--node', cluster.demo.node_id, '--name', 'Limited', '--grants', 'client_credentials'];
     const limits = ['--scopes', 'accounts:read', '--monthly-limit', String(MONTHLY_LIMIT), '--json'];
-    return JSON.parse(await lab.command(['client', 'create', ...given, ...limits]));
+    return JSON.parse(await cluster.command(['client', 'create', ...given, ...limits]));
   }
 
-  await warmUp(lab);
-  const token = await tokenOf(lab);
-  const other = await tokenOf(lab, lab.demo.other_node.client);
-  const limited = await tokenOf(lab, await limitedClient());
-  const registered = await registerMany(lab);
-  const load = startLoad({ lab, token, registered, restMs: REST_MS });
+  await warmUp(cluster);
+  const token = await tokenOf(cluster);
+  const other = await tokenOf(cluster, cluster.demo.other_node.client);
+  const limited = await tokenOf(cluster, await limitedClient());
+  const registered = await registerMany(cluster);
+  const load = startLoad({ cluster, token, registered, restMs: REST_MS });
   stack.defer(() => load.stop());
-  const traffic = startTraffic({ gateways, token, other, limited, secret: lab.demo.client.client_secret });
+  const traffic = startTraffic({ gateways, token, other, limited, secret: cluster.demo.client.client_secret });
   stack.defer(() => traffic.stop());
   for (const { baseUrl } of gateways) {
     const reader = startReader({ baseUrls: [baseUrl], token, after: 0n });
@@ -100,7 +100,7 @@ export async function alertStand(): Promise<Stand> {
   const monitor = stack.use(await startMonitor(folder, targets));
   const held = stack.move();
   return {
-    ...{ lab, gateways, worker, monitor, load, token, remote, provider, collector, spoolDisk },
+    ...{ cluster, gateways, worker, monitor, load, token, remote, provider, collector, spoolDisk },
     gatewayFile: file.path,
     limitedClient,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
