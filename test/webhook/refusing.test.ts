@@ -11,7 +11,7 @@ const SLOW_BODY_MS = 400;
 const fixture = beforeTests(() => webhookFixture());
 
 afterEach(() => {
-  fixture.bus.mood = 'takes';
+  fixture.bus.mood = 'accepts';
 });
 
 const credentials: Record<string, (username: string, password: string) => string | undefined> = {
@@ -61,11 +61,11 @@ describe.each(PATHS)('POST %s', (path) => {
     expect(fixture.bus.deadlinesMs).toHaveLength(published);
   });
 
-  it.each(['refuses', 'is silent'] as const)('7.3-01: a bus that %s causes a masked 500', async (mood) => {
+  it.each(['rejects', 'does not respond'] as const)('7.3-01: a bus that %s causes a masked 500', async (mood) => {
     fixture.bus.mood = mood;
     const answer = await fixture.post(path, JSON.stringify(notification()));
     expect(answer).toMatchObject({ status: 500, text: '{"code":-1,"domain":0,"message":"internal_error"}' });
-    fixture.bus.mood = 'takes';
+    fixture.bus.mood = 'accepts';
     expect((await fixture.post(path, JSON.stringify(notification()))).status).toBe(200);
   });
 

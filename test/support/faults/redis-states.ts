@@ -113,7 +113,7 @@ export const REDIS_STATES: readonly RedisState[] = [
   ),
   commanded('holds writes back', [['CLIENT', 'PAUSE', '600000', 'WRITE']], [['CLIENT', 'UNPAUSE']]),
   line('is cut off', (proxy) => proxy.set('cut')),
-  line('is silent', (proxy) => proxy.set('frozen')),
+  line('does not respond', (proxy) => proxy.set('frozen')),
   line('is slow', (proxy) => {
     proxy.delayMs = 150;
   }),

@@ -8,7 +8,7 @@ export const PATHS = ['/v2/webhooks/custodial', '/v2/webhooks'] as const;
 export const PREVIOUS_PASSWORD = 'the password before: with a colon, and ünïcode';
 
 /** What the bus does with a message: takes it, refuses it, or says nothing until the caller's patience ends. */
-export type BusMood = 'takes' | 'refuses' | 'is silent';
+export type BusMood = 'accepts' | 'rejects' | 'does not respond';
 
 export interface WebhookFixture extends AsyncDisposable {
   portcullis: Portcullis;
@@ -21,7 +21,7 @@ export interface WebhookFixture extends AsyncDisposable {
 }
 
 export async function webhookFixture({ env, overrides }: StartOptions = {}): Promise<WebhookFixture> {
-  const bus: WebhookFixture['bus'] = { mood: 'takes', deadlinesMs: [] };
+  const bus: WebhookFixture['bus'] = { mood: 'accepts', deadlinesMs: [] };
   const portcullis = await startPortcullis({
     env: { WEBHOOK_PASSWORD_PREVIOUS: PREVIOUS_PASSWORD, ...env },
     overrides: { ...overrides, bus: (real) => moody(real, bus) },
@@ -64,11 +64,11 @@ function moody(real: EventBus, state: WebhookFixture['bus']): EventBus {
   async function publish(messages: Parameters<EventBus['publish']>[0], options?: PublishOptions): Promise<void> {
     state.deadlinesMs.push(options?.deadlineMs);
     switch (state.mood) {
-      case 'takes':
+      case 'accepts':
         return real.publish(messages, options);
-      case 'refuses':
+      case 'rejects':
         throw new BusUnavailableError('refused');
-      case 'is silent': {
+      case 'does not respond': {
         const { promise, reject } = Promise.withResolvers<never>();
         setTimeout(() => reject(new BusUnavailableError('no answer')), Math.min(options?.deadlineMs ?? 0, 50));
         return promise;
