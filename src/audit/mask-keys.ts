@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { type Log, withFields } from '../lib/log.ts';
 import { deepEscapeAt, MASK, maskValues, spellingsOf, valueAt } from './mask-values.ts';
 import { FALSE_FRIENDS, LABELS, SECRET_ENDINGS, SECRET_FORMS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
@@ -72,6 +73,9 @@ const WORDS = [1, 2, 3];
 const MAX_OTHERS = 1_000;
 /** For how many names it is remembered whether they are secrets: documents repeat theirs. */
 const MAX_KINDS = 1_024;
+/** How many texts are remembered, and up to which length. */
+const MAX_TEXTS = 1_024;
+const MAX_SHORT = 256;
 
 /** Names that a configuration adds to those that are masked, and names that it takes back. */
 export interface NameChanges {
@@ -88,6 +92,7 @@ export class SecretNames {
   readonly #names: ReadonlySet<string>;
   readonly #shown: ReadonlySet<string>;
   readonly #kinds = new Map<string, MaskedKind>();
+  readonly #short = new BoundedMap<string, boolean>(MAX_TEXTS);
   /** Matches a `:` or `=` after the name of a secret, one that a value follows, and what may hide a name. */
   readonly #sign: RegExp;
   /** Matches what `sign` does, except after the name of a member and within a time in ISO 8601. */
@@ -168,9 +173,19 @@ export class SecretNames {
   /**
    * Checks whether a text may contain a secret by its name, its scheme or its value, however it is escaped; if not, it
    * needs no masking. What names are compared by is all that is searched for, so that none is missed. `isJson` says that
-   * the text is valid JSON, or the beginning of it, which is searched in a third of the time if it has no escapes.
+   * the text is valid JSON, or the beginning of it, which is searched in a third of the time if it has no escapes. Other
+   * short texts are remembered: requests repeat their headers and paths.
    */
   mayHide(text: string, isJson = false): boolean {
+    if (isJson || text.length > MAX_SHORT) return this.#search(text, isJson);
+    const known = this.#short.get(text);
+    if (known !== undefined) return known;
+    const mayHide = this.#search(text, false);
+    this.#short.set(text, mayHide);
+    return mayHide;
+  }
+
+  #search(text: string, isJson: boolean): boolean {
     const spellings = spellingsOf(text);
     const isPlain = isJson && spellings.length === 1 && !text.includes('\\') && !SPACED_COLON.test(text);
     if (isPlain) return this.#hasSecretMember(text) || this.#mayName(text, this.#signInValue);

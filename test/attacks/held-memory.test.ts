@@ -189,8 +189,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
   function expectServed(figures: Record<string, Figures>) {
     for (const [name, { p99, refused }] of Object.entries(figures)) {
       expect(refused, name).toEqual([]);
-      // What a machine under load adds to a request.
-      expect(p99, name).toBeLessThan(MOST_P99_MS + 2 * (calm[name]?.p99 ?? 0));
+      expect(p99, name).toBeLessThan(MOST_P99_MS);
     }
   }
 
