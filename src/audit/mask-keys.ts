@@ -21,6 +21,8 @@ function fewMarks(text: string): string {
 const NON_ASCII = /[^\0-\x7f]/;
 /** Matches the end of a text before a colon that does not follow at once. */
 const SPACED_COLON = /"\s+:/;
+/** Matches a list in a list, which may be a name and its value. */
+const PAIRS = /[[,]\s*\[/;
 
 /** Returns a text in lower case without ligatures and the like; accents follow their letters. */
 function folded(text: string): string {
@@ -188,26 +190,28 @@ export class SecretNames {
   #search(text: string, isJson: boolean): boolean {
     const spellings = spellingsOf(text);
     const isPlain = isJson && spellings.length === 1 && !text.includes('\\') && !SPACED_COLON.test(text);
-    if (isPlain) return this.#hasSecretMember(text) || this.#mayName(text, this.#signInValue);
+    if (isPlain) return this.#searchMembers(text);
     const isSuspect = (spelled: string, round: number) =>
-      this.#mayName(spelled) || (round > 0 && valueAt(spelled) !== -1);
+      this.#mayName(spelled, this.#sign) || this.#mayLabel(spelled) || (round > 0 && valueAt(spelled) !== -1);
     return spellings.some(isSuspect) || deepEscapeAt(text, spellings) !== -1;
   }
 
-  /** Checks whether a member of JSON without escapes is a secret by its name, or because it is part of a key. */
-  #hasSecretMember(json: string): boolean {
+  /** Checks whether JSON without escapes may contain a secret: compares the names of its members, and searches values. */
+  #searchMembers(json: string): boolean {
+    let isLabelled = PAIRS.test(json);
     for (let end = json.indexOf('":'); end !== -1; end = json.indexOf('":', end + 1)) {
       const name = json.slice(json.lastIndexOf('"', end - 1) + 1, end);
       if (this.isSecretKey(name) || /^kty$/i.test(name)) return true;
+      isLabelled ||= name.length === 5 && name.toLowerCase() === 'value';
     }
-    return false;
+    return this.#mayName(json, this.#signInValue) || (isLabelled && this.#mayLabel(json));
   }
 
-  #mayName(text: string, sign = this.#sign): boolean {
+  #mayName(text: string, sign: RegExp): boolean {
     const plain = folded(text);
     if (SCHEME.test(plain) || !this.#shortGaps.test(plain)) return true;
     const texts = LETTER_ESCAPE.test(plain) ? [plain, ...ESCAPES.map((hidden) => plain.replace(hidden, ' '))] : [plain];
-    return texts.some((spelled) => sign.test(spelled)) || this.#mayLabel(text);
+    return texts.some((spelled) => sign.test(spelled));
   }
 
   #mayLabel(json: string): boolean {
