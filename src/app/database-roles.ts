@@ -28,9 +28,9 @@ const PAGE = 'see docs/operations/database-roles.md';
  */
 export async function migrateByOwner({ config, database, onMigration }: MigrateDependencies) {
   const { databaseUrl = '', migrateDatabaseUrl: url, auditRetentionDays } = config;
-  const migrated = async (by: Database) => {
-    const migrations = await migrate(by, onMigration);
-    await setAuditRetention(by.db, auditRetentionDays);
+  const migrated = async (database: Database) => {
+    const migrations = await migrate(database, onMigration);
+    await setAuditRetention(database.db, auditRetentionDays);
     return migrations;
   };
   if (url === undefined) return { migrations: await migrated(database), service: undefined };

@@ -47,12 +47,12 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     sink: sealSink(config, () => bus),
     onError: (error) => log.error({ err: error }, 'could not copy an audit checkpoint outside the database'),
   });
-  const lost = counterBy('reason', ['spool', 'sync', 'database', 'refused'], {
+  const lostRecords = counterBy('reason', ['spool', 'sync', 'database', 'refused'], {
     name: 'portcullis_audit_records_lost_total',
     help: 'Audit records that were not stored: the spool or its sync failed, or the database rejected them (see refused.ndjson).',
   });
   const onLost = (reason: string, message: string) => (error: unknown, line: { length: number }) => {
-    lost.inc({ reason });
+    lostRecords.inc({ reason });
     log.error({ err: error, bytes: line.length }, message);
   };
   const { auditSpoolDir: dir, auditSync: isSynced } = config;
@@ -112,7 +112,7 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
     auditWriter,
     auditSeals: seals,
     auditRefused: refusedRecords,
-    auditLost: lost,
+    auditLost: lostRecords,
     auditUnrecorded: recorder.unrecorded,
     audit: trail ?? recorder,
   };

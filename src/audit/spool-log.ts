@@ -134,13 +134,13 @@ export class SegmentChain {
   read(limits: BatchLimits): DecodedLines {
     const segment = this.#segments[0];
     if (segment === undefined) return { lines: [], damaged: 0, bytes: 0 };
-    const left = segment.bytes - this.#offset;
-    for (let size = Math.min(limits.maxBytes, left); ; size = Math.min(size * 2, left)) {
+    const bytesLeft = segment.bytes - this.#offset;
+    for (let size = Math.min(limits.maxBytes, bytesLeft); ; size = Math.min(size * 2, bytesLeft)) {
       const buffer = this.#readBytes(segment.path, size);
       const decoded = decodeLines(buffer, limits.maxLines);
       if (decoded.bytes > 0) return decoded;
       // The segment ends in a torn line, or the file is shorter than it should be.
-      if (size === left || buffer.length < size) return { lines: [], damaged: 1, bytes: left };
+      if (size === bytesLeft || buffer.length < size) return { lines: [], damaged: 1, bytes: bytesLeft };
     }
   }
 

@@ -251,8 +251,8 @@ export function limitConnections(server: Server, { max, trusts, metrics }: Conne
     metrics.opened();
     socket.once('close', () => {
       metrics.closed();
-      const left = (open.get(peer) ?? 0) - 1;
-      if (left > 0) open.set(peer, left);
+      const openCount = (open.get(peer) ?? 0) - 1;
+      if (openCount > 0) open.set(peer, openCount);
       else open.delete(peer);
     });
   });

@@ -12,7 +12,7 @@ interface TableNode<Entry> {
   /** The nodes below, by a literal segment or one of `PARAMETER`, `ONE` and `REST`. */
   children: Map<string, TableNode<Entry>>;
   /** The entries whose path ends here, by method. */
-  here: Map<string, Entry>;
+  entries: Map<string, Entry>;
 }
 
 // No segment of a path has a slash.
@@ -27,7 +27,7 @@ const REST = '/**';
  * not of the table.
  */
 export class PathTable<Entry extends Pattern> {
-  readonly #root: TableNode<Entry> = { children: new Map(), here: new Map() };
+  readonly #root: TableNode<Entry> = { children: new Map(), entries: new Map() };
 
   constructor(entries: readonly Entry[]) {
     for (const entry of entries) for (const method of entry.methods) this.#add(method, entry);
@@ -51,9 +51,9 @@ export class PathTable<Entry extends Pattern> {
     let node = this.#root;
     for (const segment of entry.path.replace(/^\//, '').split('/')) {
       const key = segment.startsWith('{') ? PARAMETER : segment.replace(/^\*/, '/*');
-      node = node.children.getOrInsertComputed(key, () => ({ children: new Map(), here: new Map() }));
+      node = node.children.getOrInsertComputed(key, () => ({ children: new Map(), entries: new Map() }));
     }
-    node.here.set(method, entry);
+    node.entries.set(method, entry);
   }
 }
 
@@ -72,15 +72,15 @@ export function parametersOf(pattern: string, path: string): Record<string, stri
 
 /** Finds the entry for the rest of a path. `at` is the index of the next segment; 0 at the end of the path. */
 function find<Entry>(node: TableNode<Entry> | undefined, method: string, path: string, at: number): Entry | undefined {
-  if (!node || at === 0) return node?.here.get(method);
+  if (!node || at === 0) return node?.entries.get(method);
   const { children } = node;
   const slash = path.indexOf('/', at);
   const segment = slash < 0 ? path.slice(at) : path.slice(at, slash);
   return (
     find(children.get(segment), method, path, slash + 1) ??
     (segment === '' ? undefined : find(children.get(PARAMETER), method, path, slash + 1)) ??
-    (slash < 0 ? children.get(ONE)?.here.get(method) : undefined) ??
-    children.get(REST)?.here.get(method)
+    (slash < 0 ? children.get(ONE)?.entries.get(method) : undefined) ??
+    children.get(REST)?.entries.get(method)
   );
 }
 

@@ -113,18 +113,18 @@ interface AdministeredTarget {
  * fewer restrictions. `maker` has the restrictions of the client whose token is used.
  */
 export function administrationRefusal(
-  by: Administrator,
+  administrator: Administrator,
   change: AdministrativeChange,
   { clientId, scopes, bounds }: AdministeredTarget,
   maker?: ClientBounds,
 ): Refusal | undefined {
   const givesHold = !GIVES_NO_HOLD.has(change);
   const needed = givesHold ? [NEEDED, ...scopes] : [NEEDED];
-  const missing = needed.find((scope) => !by.holds(scope));
+  const missing = needed.find((scope) => !administrator.holds(scope));
   if (missing !== undefined) {
     return new Refusal('forbidden', { permission: missing, message: `the permission ${missing} is missing` });
   }
-  if (clientId !== undefined && clientId === by.ownClientId) {
+  if (clientId !== undefined && clientId === administrator.ownClientId) {
     const message = 'an API token cannot change the client that it was issued to';
     return new Refusal('forbidden', { permission: NEEDED, message });
   }
@@ -152,8 +152,8 @@ function isActiveAdmin({ role, status }: Standing): boolean {
  * Returns why a supervisor may not become `after`: the last active admin of a tenant must stay an active admin.
  * Undefined when it may. `all` must contain at least all admins of the tenant.
  */
-export function lastAdminRefusal(after: Standing, all: readonly Standing[]): Refusal | undefined {
-  const admins = all.filter(isActiveAdmin);
+export function lastAdminRefusal(after: Standing, supervisors: readonly Standing[]): Refusal | undefined {
+  const admins = supervisors.filter(isActiveAdmin);
   const wasAdmin = admins.some(({ id }) => id === after.id);
   if (!wasAdmin || isActiveAdmin(after) || admins.length > 1) return undefined;
   return new Refusal('precondition_failed', {
@@ -168,11 +168,16 @@ export function lastAdminRefusal(after: Standing, all: readonly Standing[]): Ref
 export async function refuseAdministration(
   db: Db,
   nodeId: string,
-  by: Administrator,
+  administrator: Administrator,
   change: AdministrativeChange,
   target: AdministeredTarget,
 ): Promise<void> {
-  const refusal = administrationRefusal(by, change, target, await boundsOf(db, nodeId, by.ownClientId));
+  const refusal = administrationRefusal(
+    administrator,
+    change,
+    target,
+    await boundsOf(db, nodeId, administrator.ownClientId),
+  );
   if (refusal) throw refusal;
 }
 

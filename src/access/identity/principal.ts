@@ -50,10 +50,10 @@ export function missingPermissions({ permissions }: Principal, needed: readonly 
  * @throws Refusal `unauthorized` when there is no token or when it contains white space.
  */
 export function bearerOf(authorization: string | undefined): string {
-  const shown = /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1];
-  if (shown === undefined) throw noToken();
-  if (/\s/.test(shown)) throw new InvalidTokenError('malformed');
-  return shown;
+  const bearer = /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1];
+  if (bearer === undefined) throw noToken();
+  if (/\s/.test(bearer)) throw new InvalidTokenError('malformed');
+  return bearer;
 }
 
 /**

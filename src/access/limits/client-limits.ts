@@ -82,8 +82,8 @@ export class ClientLimits {
     if (limits.perMonth > 0) {
       use.noteCount(counted.monthAt, counted.month);
       // A replica that lacked the last requests has taken over: it is given their count, and this request again.
-      const lost = seed === undefined ? use.takeSeed(counted.monthAt) : undefined;
-      if (lost !== undefined && lost > counted.month) return this.#ask(count, lost);
+      const lostSeed = seed === undefined ? use.takeSeed(counted.monthAt) : undefined;
+      if (lostSeed !== undefined && lostSeed > counted.month) return this.#ask(count, lostSeed);
     }
     return decide(count, counted);
   }

@@ -93,7 +93,7 @@ export class QuotaCount {
     return this.#lastUsedAtMs <= this.#savedLastUsedAtMs && this.#earlier.length === 0 && !(month && isUnsaved(month));
   }
 
-  /** Returns the unsaved counts. The caller must call `done` or `failed` of the result before it calls this again. */
+  /** Returns the unsaved counts. The caller must call `onSaved` or `failed` of the result before it calls this again. */
   takeUnsaved(monthAt?: number): Unsaved {
     if (monthAt !== undefined) this.#of(monthAt);
     const months = [...this.#earlier, ...(this.#month ? [this.#month] : [])].filter(
@@ -109,7 +109,7 @@ export class QuotaCount {
       quotas,
       lastUses:
         lastUsedAtMs > this.#savedLastUsedAtMs ? [{ ...this.#ids, at: new Date(lastUsedAtMs).toISOString() }] : [],
-      done: (used) => {
+      onSaved: (used) => {
         this.#savedLastUsedAtMs = lastUsedAtMs;
         for (const [at, month] of months.entries()) this.#isSaved(month, quotas[at]?.seen ?? 0, used[at]);
         this.#earlier = this.#earlier.filter(isUnsaved);
@@ -151,7 +151,7 @@ export class QuotaCount {
   }
 }
 
-/** The unsaved counts of a client. Exactly one of `done` and `failed` must be called after saving them. */
+/** The unsaved counts of a client. Exactly one of `onSaved` and `failed` must be called after saving them. */
 interface Unsaved {
   quotas: QuotaRow[];
   lastUses: LastUseRow[];
@@ -159,7 +159,7 @@ interface Unsaved {
    * Records that the save succeeded. `used` are the counts in the database after it, in the order of `quotas`;
    * undefined for a deleted client.
    */
-  done(used: readonly (number | undefined)[]): void;
+  onSaved(used: readonly (number | undefined)[]): void;
   failed(): void;
 }
 
@@ -275,8 +275,8 @@ export class QuotaCounts {
         unsaved.flatMap(({ lastUses }) => lastUses),
       );
       let at = 0;
-      for (const { quotas, done } of unsaved) {
-        done(used.slice(at, at + quotas.length));
+      for (const { quotas, onSaved } of unsaved) {
+        onSaved(used.slice(at, at + quotas.length));
         at += quotas.length;
       }
     } catch (error) {

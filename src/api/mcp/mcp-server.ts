@@ -37,10 +37,10 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
  */
 export function isOwnHost(host: string | undefined, publicUrl: string): boolean {
   if (host === undefined || !AUTHORITY.test(host)) return false;
-  const own = URL.parse(publicUrl);
-  const requestedUrl = URL.parse(`${own?.protocol ?? 'http:'}//${host}`);
+  const ownUrl = URL.parse(publicUrl);
+  const requestedUrl = URL.parse(`${ownUrl?.protocol ?? 'http:'}//${host}`);
   if (!requestedUrl) return false;
-  return requestedUrl.host === own?.host || LOOPBACK.test(requestedUrl.hostname);
+  return requestedUrl.host === ownUrl?.host || LOOPBACK.test(requestedUrl.hostname);
 }
 
 /**

@@ -23,11 +23,11 @@ const requestOutline = objectInput({
  * deeper than the stack.
  */
 function removeNulls(message: object): void {
-  const left: object[] = [message];
-  for (let value = left.pop(); value; value = left.pop()) {
+  const pending: object[] = [message];
+  for (let value = pending.pop(); value; value = pending.pop()) {
     for (const [name, member] of Object.entries(value)) {
       if (member === null && !Array.isArray(value)) Reflect.deleteProperty(value, name);
-      else if (typeof member === 'object' && member !== null) left.push(member);
+      else if (typeof member === 'object' && member !== null) pending.push(member);
     }
   }
 }

@@ -101,14 +101,14 @@ export class AuditRedaction {
   /** Blanks records, and returns the places of those in chains with the hashes of what is left. */
   async #blank(rows: readonly ChainedRow[], redaction: string): Promise<Redaction['records']> {
     const headers = { [REDACTION]: redaction };
-    const left = rows.map((row) => ({
+    const remaining = rows.map((row) => ({
       ...row,
       ...{ path: BLANK, headers, query: null, request_body: null, response_body: null },
       correlation_id: isUuid(row.correlation_id) ? row.correlation_id : BLANK,
       // Records of release 0.1.0 have no salts, and those of an erased user none any more.
       digests: row.digests ?? (row.salts === null ? [] : columnDigests(row, row.salts)),
     }));
-    const changes = left.map(({ at, id, correlation_id, digests }) => ({ at, id, correlation_id, digests }));
+    const changes = remaining.map(({ at, id, correlation_id, digests }) => ({ at, id, correlation_id, digests }));
     await this.#unscoped().raw(
       (sql) => sql`
         update audit_records a set query = null, request_body = null, response_body = null, salts = null, path = ${BLANK},
@@ -116,7 +116,7 @@ export class AuditRedaction {
         from json_populate_recordset(null::audit_records, ${JSON.stringify(changes)}::json) c
         where a.at = c.at and a.id = c.id`,
     );
-    return left
+    return remaining
       .filter(({ chain_id }) => chain_id !== null)
       .map((row) => ({ chain: row.chain_id, index: Number(row.chain_index), hash: contentHash(row, row.digests) }));
   }

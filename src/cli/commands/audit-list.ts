@@ -88,7 +88,7 @@ function time(flags: Flags, name: string): string | undefined {
 async function* recordsOf(db: Db, filter: AuditFilter, limit: number): AsyncGenerator<AuditRecordRow> {
   const unscoped = db.unscoped('operators read records of all nodes');
   let last: AuditRecordRow | undefined;
-  for (let left = limit; left > 0; left -= PAGE_SIZE) {
+  for (let rowsLeft = limit; rowsLeft > 0; rowsLeft -= PAGE_SIZE) {
     const after = last;
     const rows = await unscoped.run((k) =>
       k
@@ -102,7 +102,7 @@ async function* recordsOf(db: Db, filter: AuditFilter, limit: number): AsyncGene
         )
         .orderBy('at', 'desc')
         .orderBy('id', 'desc')
-        .limit(Math.min(left, PAGE_SIZE)),
+        .limit(Math.min(rowsLeft, PAGE_SIZE)),
     );
     yield* rows;
     last = rows.at(-1);

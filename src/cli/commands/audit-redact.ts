@@ -71,8 +71,12 @@ export const auditRedact: CommandBody = {
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
     if (!json) printError(`${counted(matching)} records match.\n`);
-    const redacted = await redaction.redact({ by: userInfo().username, reason, filter: filterFlags }, (done) =>
-      progress.show({ done, total: matching, text: `${counted(done)} of ${counted(matching)}` }),
+    const redacted = await redaction.redact({ by: userInfo().username, reason, filter: filterFlags }, (redactedCount) =>
+      progress.show({
+        done: redactedCount,
+        total: matching,
+        text: `${counted(redactedCount)} of ${counted(matching)}`,
+      }),
     );
     progress.end();
     return answer({ matching, redacted, spooled }, `Redacted ${counted(redacted)} audit records.\n${late}`);

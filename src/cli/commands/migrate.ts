@@ -44,6 +44,6 @@ export const migrateCommand: CommandBody = {
   },
 };
 
-function line(what: string, done: readonly string[]): string {
-  return done.length === 0 ? `No new ${what}.\n` : `New ${what}: ${done.join(', ')}\n`;
+function line(label: string, names: readonly string[]): string {
+  return names.length === 0 ? `No new ${label}.\n` : `New ${label}: ${names.join(', ')}\n`;
 }

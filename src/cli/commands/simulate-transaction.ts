@@ -55,13 +55,15 @@ export const simulateTransaction: CommandBody = {
       .filter(isStatus)
       .map((code) => () => notify(demo, id, code));
     if (collection) steps.unshift(() => registerByDemo(demo, id, collection));
-    const done: SimulationStep[] = [];
+    const completed: SimulationStep[] = [];
     for (const step of steps) {
-      if (done.every(({ accepted }) => accepted)) done.push(await step().catch(unreachable));
+      if (completed.every(({ accepted }) => accepted)) completed.push(await step().catch(unreachable));
     }
-    const lines = done.map(({ step, http_status: status, response }) => `${step}: ${status} ${printable(response)}`);
-    answer({ id, steps: done }, `${[printable(id), ...lines].map((line) => line.trimEnd()).join('\n')}\n`);
-    return done.every(({ accepted }) => accepted) ? EXIT_OK : EXIT_FAILED;
+    const lines = completed.map(
+      ({ step, http_status: status, response }) => `${step}: ${status} ${printable(response)}`,
+    );
+    answer({ id, steps: completed }, `${[printable(id), ...lines].map((line) => line.trimEnd()).join('\n')}\n`);
+    return completed.every(({ accepted }) => accepted) ? EXIT_OK : EXIT_FAILED;
   },
 };
 

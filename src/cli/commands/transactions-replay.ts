@@ -118,14 +118,14 @@ async function runAll(
   const total = plans.reduce((sum, { count }) => sum + count, 0);
   const progress = new Progress(process.stderr);
   const counts = plans.map(() => 0);
-  let done = 0;
-  const progressText = () => `${counted(done)} of ${counted(total)} messages`;
+  let replayedCount = 0;
+  const progressText = () => `${counted(replayedCount)} of ${counted(total)} messages`;
   try {
     for (const [index, plan] of plans.entries()) {
       const onReplayed = (messages: number) => {
         counts[index] = (counts[index] ?? 0) + messages;
-        done += messages;
-        progress.show({ done, total, text: progressText() });
+        replayedCount += messages;
+        progress.show({ done: replayedCount, total, text: progressText() });
       };
       if (!signal.aborted) await replay.run(plan, { signal, onReplayed });
     }

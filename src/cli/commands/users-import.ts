@@ -182,10 +182,10 @@ async function store(
   progress: Progress,
 ): Promise<string> {
   async function* shown(): AsyncGenerator<Buffer> {
-    let done = 0;
+    let storedBytes = 0;
     for await (const part of input?.parts(signal) ?? []) {
-      done += part.length;
-      progress.show({ done, total: input?.size, text: `${(done / MB).toFixed(1)} MB stored` });
+      storedBytes += part.length;
+      progress.show({ done: storedBytes, total: input?.size, text: `${(storedBytes / MB).toFixed(1)} MB stored` });
       yield part;
     }
     signal.throwIfAborted();
@@ -215,9 +215,9 @@ class ImportOutput {
     this.log = { ...silentLog, warn: report, error: report };
   }
 
-  rows(done: number): void {
+  rows(count: number): void {
     const of = this.total === undefined ? '' : ` of ${counted(this.total)}`;
-    this.#progress.show({ done, total: this.total, text: `${counted(done)}${of} rows` });
+    this.#progress.show({ done: count, total: this.total, text: `${counted(count)}${of} rows` });
   }
 
   line(text: string): void {
@@ -235,9 +235,11 @@ function view(
 }
 
 function faultsOf({ failed }: MigrationTableRow, failures: readonly MigrationRowRow[]): string {
-  const more = failed - failures.length;
+  const hiddenFailures = failed - failures.length;
   const lines = failures.map(({ index, reason }) => rowText(index, reason ?? ''));
-  return [...lines, ...(more > 0 ? [`and ${counted(more)} more failed rows`] : [])].map((line) => `${line}\n`).join('');
+  return [...lines, ...(hiddenFailures > 0 ? [`and ${counted(hiddenFailures)} more failed rows`] : [])]
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 function summary({ id, status, dry_run, total, success, skipped, failed }: MigrationTableRow): string {

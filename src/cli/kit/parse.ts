@@ -70,13 +70,13 @@ export function unknownCommand(names: readonly string[], args: readonly string[]
   const group = names.filter((name) => name.startsWith(`${first} `));
   const hasSecond = second !== undefined && !second.startsWith('-');
   if (group.length > 0) {
-    const meant = hasSecond ? closest(`${first} ${second}`, group) : undefined;
-    if (meant !== undefined) return `no command ${first} ${second}: did you mean ${meant}?`;
+    const suggestion = hasSecond ? closest(`${first} ${second}`, group) : undefined;
+    if (suggestion !== undefined) return `no command ${first} ${second}: did you mean ${suggestion}?`;
     return `no command ${first}${hasSecond ? ` ${second}` : ''}: there is ${group.join(', ')}`;
   }
   const firsts = names.map((name) => name.split(' ')[0] ?? name);
-  const meant = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, [...new Set(firsts)]);
-  return meant === undefined ? `no command ${first}` : `no command ${first}: did you mean ${meant}?`;
+  const suggestion = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, [...new Set(firsts)]);
+  return suggestion === undefined ? `no command ${first}` : `no command ${first}: did you mean ${suggestion}?`;
 }
 
 /** Returns a message about a flag that precedes the command. It leaves out the value, which may be a secret. */
@@ -127,7 +127,7 @@ function unknownFlag(command: Command, message: string): string {
   const what = message.split('. ')[0] ?? message;
   const flagName = /'-{1,2}([^']*)'/.exec(what)?.[1] ?? '';
   if (isSecretFlag(flagName)) return `${what}: ${SECRET_ADVICE}`;
-  const meant = closest(flagName, Object.keys(flagHelp(command)));
-  if (meant !== undefined) return `${what}: did you mean --${meant}? Its flags are ${flagNames(command)}`;
+  const suggestion = closest(flagName, Object.keys(flagHelp(command)));
+  if (suggestion !== undefined) return `${what}: did you mean --${suggestion}? Its flags are ${flagNames(command)}`;
   return `${what}: its flags are ${flagNames(command)}`;
 }

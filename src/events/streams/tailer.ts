@@ -214,8 +214,8 @@ class NodeTailer<Payload> {
   async #deliver(events: readonly LoggedEvent<Payload>[], upTo: bigint): Promise<void> {
     this.#position = upTo;
     for (const subscriber of this.#subscribers) {
-      const handed = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
-      if (handed) await handed;
+      const receiving = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
+      if (receiving) await receiving;
     }
     if (this.#ofTransactions.size === 0) return;
     for (const event of events) {

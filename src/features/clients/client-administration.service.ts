@@ -55,10 +55,10 @@ export class ClientAdministration {
   }
 
   /** Creates an active client with one secret; without any if it is for the console. */
-  async create(nodeId: string, by: Administrator, input: ClientInput): Promise<ClientWithSecret> {
+  async create(nodeId: string, administrator: Administrator, input: ClientInput): Promise<ClientWithSecret> {
     const { db, nowMs } = this.#deps;
     const columns = columnsOf(input);
-    await refuseAdministration(db, nodeId, by, 'create', { scopes: input.scopes, bounds: columns });
+    await refuseAdministration(db, nodeId, administrator, 'create', { scopes: input.scopes, bounds: columns });
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), ...columns, created_at: now, updated_at: now };
     try {
@@ -78,14 +78,14 @@ export class ClientAdministration {
    * expiry, its own tokens are revoked; logins through it, whose permissions come from the supervisor's role, stay
    * valid.
    */
-  replace(nodeId: string, by: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
+  replace(nodeId: string, administrator: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before) => {
       const columns = columnsOf(input);
       if (columns.is_console !== before.is_console) throw invalidInput('is_console', 'cannot be changed');
       const scopes = [...before.scopes, ...input.scopes];
       const target = { clientId: before.id, scopes, bounds: columns };
       const { db, clock } = this.#deps;
-      await refuseAdministration(db, nodeId, by, 'replace', target);
+      await refuseAdministration(db, nodeId, administrator, 'replace', target);
       if (!endsOwnTokens(before, columns)) return this.#update(before, columns);
       const own_tokens_from = tokensFrom(before.own_tokens_from, await clock.read());
       return this.#update(before, { ...columns, own_tokens_from });
@@ -96,9 +96,14 @@ export class ClientAdministration {
    * Adds a secret. The newest existing one stays valid for `overlapSeconds`, but not beyond its own expiry; all older
    * ones become invalid at once, so that at most two are valid.
    */
-  rotateSecret(nodeId: string, by: Administrator, id: string, overlapSeconds: number): Promise<ClientWithSecret> {
+  rotateSecret(
+    nodeId: string,
+    administrator: Administrator,
+    id: string,
+    overlapSeconds: number,
+  ): Promise<ClientWithSecret> {
     return this.#change(nodeId, id, async (before) => {
-      await this.#refuse(by, 'rotate', before);
+      await this.#refuse(administrator, 'rotate', before);
       if (before.is_console) throw invalidInput('id', 'a console client has no secret');
       await this.#endSecrets(before, overlapSeconds);
       const secret = await this.#addSecret(before);
@@ -128,9 +133,9 @@ export class ClientAdministration {
    * Enables or disables a client. Disabling invalidates its credentials and revokes its tokens and the logins through
    * it; enabling restores only the credentials.
    */
-  setStatus(nodeId: string, by: Administrator, id: string, status: ClientRow['status']): Promise<ClientRow> {
+  setStatus(nodeId: string, administrator: Administrator, id: string, status: ClientRow['status']): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before, recordRevocation) => {
-      await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
+      await this.#refuse(administrator, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
       await this.#deps.sessions.end(nodeId, { clientId: before.id }, recordRevocation);
       return this.#update(before, {
@@ -178,9 +183,9 @@ export class ClientAdministration {
    * Applies the rules of administration to a change that leaves scopes and restrictions as they are.
    * @throws Refusal when they forbid it.
    */
-  #refuse(by: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
+  #refuse(administrator: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
     const target = { clientId: client.id, scopes: client.scopes, bounds: client };
-    return refuseAdministration(this.#deps.db, client.node_id, by, change, target);
+    return refuseAdministration(this.#deps.db, client.node_id, administrator, change, target);
   }
 
   async #update({ id, node_id: nodeId }: ClientRow, set: Partial<Omit<ClientRow, 'node_id'>>): Promise<ClientRow> {

@@ -77,15 +77,15 @@ export class GasFees {
   }
 
   #ask(networkId: string): Promise<GasFee> {
-    const asking =
+    const pendingFee =
       this.#asking.get(networkId) ??
       this.#fetchFee(networkId).then((fee) => {
         this.#known.set(networkId, { fee, atMs: this.#deps.nowMs() });
         this.#asking.delete(networkId);
         return fee;
       });
-    this.#asking.set(networkId, asking);
-    return asking;
+    this.#asking.set(networkId, pendingFee);
+    return pendingFee;
   }
 
   async #fetchFee(networkId: string): Promise<GasFee> {

@@ -21,8 +21,9 @@ const networkView = ({ id, name, chain }: NetworkRow) => ({ id, name, chain });
 async function withCurrencies<Page extends { data: ReturnType<typeof networkView>[] }>(page: Page, call: ToolCall) {
   const ids = page.data.map(({ id }) => id);
   const currencies = ids.length === 0 ? [] : await call.services.networks.currenciesOf(call.caller.nodeId, ids);
-  const of = Map.groupBy(currencies, ({ network_id }) => network_id);
-  const currenciesOf = (id: string) => (of.get(id) ?? []).map(({ id: currency, symbol }) => ({ id: currency, symbol }));
+  const currenciesByNetwork = Map.groupBy(currencies, ({ network_id }) => network_id);
+  const currenciesOf = (id: string) =>
+    (currenciesByNetwork.get(id) ?? []).map(({ id: currency, symbol }) => ({ id: currency, symbol }));
   return { ...page, data: page.data.map((row) => ({ ...row, currencies: currenciesOf(row.id) })) };
 }
 
@@ -41,14 +42,19 @@ export const networkTools = [
     async run({ wallet_id: id, ...page }, call) {
       const shared = { tool: 'list_networks', viewOf: networkView };
       if (id === undefined) {
-        const all = await listPage(page, call, { ...shared, list: ({ networks }) => networks, filter: {} });
-        return withCurrencies(all, call);
+        const networkPage = await listPage(page, call, { ...shared, list: ({ networks }) => networks, filter: {} });
+        return withCurrencies(networkPage, call);
       }
       requireScope(call.caller, 'wallets:read');
       orNotFound(await call.services.walletPages.find(call.caller.nodeId, id));
       const list = ({ networks }: ToolCall['services']) => ofOneOwner(networks.ofWallets);
-      const own = await listPage(page, call, { ...shared, tool: 'list_networks of a wallet', list, filter: id });
-      return withCurrencies(own, call);
+      const walletNetworkPage = await listPage(page, call, {
+        ...shared,
+        tool: 'list_networks of a wallet',
+        list,
+        filter: id,
+      });
+      return withCurrencies(walletNetworkPage, call);
     },
   }),
   defineTool({

@@ -175,11 +175,11 @@ class ReferenceApplication {
   async #orphans(kind: ReferenceKind, rows: readonly IndexedRow[]): Promise<Map<string, Orphan>> {
     const orphans = new Map<string, Orphan>();
     for (const parent of TABLES[kind].parents) {
-      const left = rows.filter(({ id }) => !orphans.has(id));
-      const parentIds = [...new Set(left.map(({ row }) => parentOf(parent, row)))];
+      const candidates = rows.filter(({ id }) => !orphans.has(id));
+      const parentIds = [...new Set(candidates.map(({ row }) => parentOf(parent, row)))];
       if (parentIds.length === 0) break;
       const parentNodeIds = await this.#store.existing(parent.kind, parentIds);
-      for (const row of left) {
+      for (const row of candidates) {
         const missingParent = lackOf(parent, row, parentNodeIds);
         if (missingParent) orphans.set(row.id, { ...row, ...missingParent });
       }

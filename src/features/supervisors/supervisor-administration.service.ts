@@ -33,7 +33,7 @@ interface SupervisorAdministrationDependencies {
 
 interface Change {
   nodeId: string;
-  by: Administrator;
+  administrator: Administrator;
   id: string;
   change: AdministrativeChange;
   set: {
@@ -71,9 +71,9 @@ export class SupervisorAdministration {
    * @throws Refusal `duplicate` when the tenant has the username.
    * @throws Refusal `service_unavailable` when too many passwords are being hashed.
    */
-  async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
+  async create(nodeId: string, administrator: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
     const { username, role } = input;
-    await this.#refuse(nodeId, by, 'create', [role]);
+    await this.#refuse(nodeId, administrator, 'create', [role]);
     const { db, passwords, nowMs } = this.#deps;
     const password_hash = await passwords.hash(input.password, nodeId);
     const now = new Date(nowMs()).toISOString();
@@ -99,27 +99,32 @@ export class SupervisorAdministration {
    * Enables or disables a supervisor.
    * @throws Refusal `precondition_failed` when it would disable the last active admin.
    */
-  setStatus(nodeId: string, by: Administrator, id: string, status: SupervisorRow['status']): Promise<SupervisorRow> {
+  setStatus(
+    nodeId: string,
+    administrator: Administrator,
+    id: string,
+    status: SupervisorRow['status'],
+  ): Promise<SupervisorRow> {
     const change = status === 'active' ? 'enable' : 'disable';
-    return this.#change({ nodeId, by, id, change, set: { status } });
+    return this.#change({ nodeId, administrator, id, change, set: { status } });
   }
 
   /**
    * Changes the role of a supervisor.
    * @throws Refusal `precondition_failed` when the last active admin would lose the role.
    */
-  setRole(nodeId: string, by: Administrator, id: string, role: string): Promise<SupervisorRow> {
-    return this.#change({ nodeId, by, id, change: 'set_role', set: { role } });
+  setRole(nodeId: string, administrator: Administrator, id: string, role: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, administrator, id, change: 'set_role', set: { role } });
   }
 
   /**
    * Gives a supervisor another username.
    * @throws Refusal `duplicate` when another supervisor of the tenant has it.
    */
-  rename(nodeId: string, by: Administrator, id: string, username: string): Promise<SupervisorRow> {
+  rename(nodeId: string, administrator: Administrator, id: string, username: string): Promise<SupervisorRow> {
     const renamed = { nodeId, id: id.toLowerCase(), text: username };
     return renameIdentifier(this.#deps.db, ['supervisors', 'username'], renamed, () =>
-      this.#change({ nodeId, by, id, change: 'rename', set: { username, username_clash: 0 } }),
+      this.#change({ nodeId, administrator, id, change: 'rename', set: { username, username_clash: 0 } }),
     );
   }
 
@@ -127,17 +132,22 @@ export class SupervisorAdministration {
    * Sets a supervisor's password.
    * @throws Refusal `service_unavailable` when too many passwords are being hashed.
    */
-  async setPassword(nodeId: string, by: Administrator, id: string, password: string): Promise<SupervisorRow> {
+  async setPassword(
+    nodeId: string,
+    administrator: Administrator,
+    id: string,
+    password: string,
+  ): Promise<SupervisorRow> {
     // Checked before the hash is computed, because hashing takes too long for a transaction.
     const { role } = await this.#find(nodeId, id);
-    await this.#refuse(nodeId, by, 'set_password', [role]);
+    await this.#refuse(nodeId, administrator, 'set_password', [role]);
     const password_hash = await this.#deps.passwords.hash(password, nodeId);
-    return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
+    return this.#change({ nodeId, administrator, id, change: 'set_password', set: { password_hash } });
   }
 
   /** Revokes all sessions of a supervisor. */
-  revokeSessions(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
-    return this.#change({ nodeId, by, id, change: 'revoke_sessions', set: {} });
+  revokeSessions(nodeId: string, administrator: Administrator, id: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, administrator, id, change: 'revoke_sessions', set: {} });
   }
 
   /**
@@ -160,21 +170,21 @@ export class SupervisorAdministration {
   }
 
   /** Ends a supervisor's lockout by deleting its failed logins. */
-  async unlock(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
+  async unlock(nodeId: string, administrator: Administrator, id: string): Promise<SupervisorRow> {
     const row = await this.#find(nodeId, id);
-    await this.#refuse(nodeId, by, 'unlock', [row.role]);
+    await this.#refuse(nodeId, administrator, 'unlock', [row.role]);
     await this.#deps.locks.unlock(nodeId, row.username);
     return row;
   }
 
   /** Runs a change while the supervisor's row is locked, and revokes its sessions. */
-  async #change({ nodeId, by, id, change, set }: Change): Promise<SupervisorRow> {
+  async #change({ nodeId, administrator, id, change, set }: Change): Promise<SupervisorRow> {
     const { changes, sessions } = this.#deps;
     return changes.commit(async (recordRevocation) => {
       const locked = await this.#lock(nodeId, id);
       const before = locked.find((row) => row.id === id.toLowerCase());
       if (!before) throw notFound();
-      await this.#refuse(nodeId, by, change, [before.role, set.role ?? before.role]);
+      await this.#refuse(nodeId, administrator, change, [before.role, set.role ?? before.role]);
       const refusal = lastAdminRefusal({ ...before, ...set }, locked);
       if (refusal) throw refusal;
       await sessions.end(nodeId, { supervisorId: before.id }, recordRevocation);
@@ -213,8 +223,15 @@ export class SupervisorAdministration {
    * Applies the rules of administration; `roles` are those that the supervisor has or will have.
    * @throws Refusal when they forbid the change.
    */
-  #refuse(nodeId: string, by: Administrator, change: AdministrativeChange, roles: readonly string[]): Promise<void> {
-    return refuseAdministration(this.#deps.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
+  #refuse(
+    nodeId: string,
+    administrator: Administrator,
+    change: AdministrativeChange,
+    roles: readonly string[],
+  ): Promise<void> {
+    return refuseAdministration(this.#deps.db, nodeId, administrator, change, {
+      scopes: roles.flatMap(permissionsOfRole),
+    });
   }
 
   async #update(nodeId: string, id: string, set: Change['set']): Promise<SupervisorRow> {

@@ -116,7 +116,7 @@ export function addTransactionFilter(builder: Builder, { transactionCollection, 
 type TransactionFilterRef = ReturnType<typeof addTransactionFilter>;
 
 /** Checks whether a transaction matches the filter. */
-function passes(filter: TransactionFilter, snapshot: TransactionSnapshot): boolean {
+function isSelected(filter: TransactionFilter, snapshot: TransactionSnapshot): boolean {
   const { collection, status, type, idOrHash, updatedSince, updatedUntil, conflict, flagged } = filter;
   if (collection !== undefined && collection !== snapshot.collection) return false;
   if (status !== undefined && status !== snapshot.status) return false;
@@ -272,7 +272,7 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
   const events = context.services.streams.subscribe({
     nodeId: context.principal.nodeId,
     after: after === undefined ? undefined : BigInt(after),
-    matches: (event) => passes(filter, event.transaction),
+    matches: (event) => isSelected(filter, event.transaction),
   });
   // Waits until the stream has begun, so that the client misses no event from its first response on. If it could not
   // begin, `next` rejects with the reason.

@@ -153,8 +153,8 @@ export class TransactionLookups extends WorkLoop {
     const untilMs = nowMs + this.#deps.timeoutMs + LEASE_MS;
     const due = await this.#store.claim({ limit: LOOKUPS_AT_ONCE - this.#underWay.size, nowMs, untilMs });
     for (const lookup of due) {
-      const asking: Promise<void> = this.#lookUp(lookup, signal).finally(() => this.#underWay.delete(asking));
-      this.#underWay.add(asking);
+      const lookingUp: Promise<void> = this.#lookUp(lookup, signal).finally(() => this.#underWay.delete(lookingUp));
+      this.#underWay.add(lookingUp);
     }
     if (this.#underWay.size >= LOOKUPS_AT_ONCE) await Promise.race(this.#underWay);
     return due.length > 0;

@@ -64,8 +64,8 @@ export interface RegisteredTransaction {
 
 /** Builds a registered transaction from its row. */
 export function registeredOfRow(row: TransactionRow): RegisteredTransaction {
-  const { id, node_id: nodeId, asset_id: assetId, registered_by: by } = row;
-  return { id, nodeId, assetId, isProvisional: by === 'mutation', state: stateOfRow(row) };
+  const { id, node_id: nodeId, asset_id: assetId, registered_by: registeredBy } = row;
+  return { id, nodeId, assetId, isProvisional: registeredBy === 'mutation', state: stateOfRow(row) };
 }
 
 /**

@@ -69,9 +69,9 @@ function addRegisterTransaction(builder: Builder, enums: TransactionEnums): void
       ),
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
       resolve: (_root, { input: transactionInput }, context) => {
-        const { id, collection: of, type, assetId } = transactionInput;
+        const { id, collection, type, assetId } = transactionInput;
         const { nodeId } = context.principal;
-        const registration = { id, nodeId, collection: of, type, assetId: assetId ?? null };
+        const registration = { id, nodeId, collection: collection, type, assetId: assetId ?? null };
         return orMember(context.services.transactions.registerByMutation(registration), context);
       },
     }),

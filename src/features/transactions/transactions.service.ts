@@ -71,13 +71,13 @@ export class Transactions {
    * @throws PoisonError when a message is not a notification.
    */
   async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
-    const all = deliveries.map(parseDelivery);
+    const parsedDeliveries = deliveries.map(parseDelivery);
     // The consumer group of the other topic applies these; leaving them out here avoids waiting for its locks.
     const otherTopicIds = await this.#store.idsOwnedByOtherTopic(
       collectionsOf(otherTopic(topic)),
-      all.map(({ notification }) => notification.id),
+      parsedDeliveries.map(({ notification }) => notification.id),
     );
-    const ownDeliveries = all.filter(({ notification }) => !otherTopicIds.has(notification.id));
+    const ownDeliveries = parsedDeliveries.filter(({ notification }) => !otherTopicIds.has(notification.id));
     if (ownDeliveries.length === 0) return;
     const ids = [...new Set(ownDeliveries.map(({ notification }) => notification.id))];
     await this.#committing(async () => {
@@ -182,13 +182,18 @@ export class Transactions {
     return moved;
   }
 
-  async #insert(transactions: readonly NewTransaction[], by: 'mutation' | 'topic'): Promise<Map<string, bigint>> {
+  async #insert(
+    transactions: readonly NewTransaction[],
+    registeredBy: 'mutation' | 'topic',
+  ): Promise<Map<string, bigint>> {
     if (transactions.length === 0) return new Map();
-    await this.#store.register(transactions.map((transaction) => registrationRow(transaction, by, transaction.type)));
+    await this.#store.register(
+      transactions.map((transaction) => registrationRow(transaction, registeredBy, transaction.type)),
+    );
     await this.#lookups.remove(transactions.map(({ id }) => id));
     const known = transactions.map(({ id, nodeId, collection, type, assetId }): RegisteredTransaction => {
       const state = emptyState({ collection, registeredType: type });
-      return { id, nodeId, assetId, isProvisional: by === 'mutation', state };
+      return { id, nodeId, assetId, isProvisional: registeredBy === 'mutation', state };
     });
     return this.#apply(
       new Map(known.map((transaction) => [transaction.id, transaction])),
@@ -257,9 +262,13 @@ export class Transactions {
   }
 }
 
-function registrationRow(of: NewTransaction, by: 'mutation' | 'topic', type: number): RegistrationRow {
-  const { id, nodeId, collection, assetId } = of;
-  const registered = { registered_type: of.type, registered_by: by, asset_id: assetId };
+function registrationRow(
+  transaction: NewTransaction,
+  registeredBy: 'mutation' | 'topic',
+  type: number,
+): RegistrationRow {
+  const { id, nodeId, collection, assetId } = transaction;
+  const registered = { registered_type: transaction.type, registered_by: registeredBy, asset_id: assetId };
   return { id, node_id: nodeId, collection, type, ...registered };
 }
 

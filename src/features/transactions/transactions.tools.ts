@@ -39,14 +39,14 @@ const updatedSince = z
   .transform(readAs(parseInstant, 'must be an ISO 8601 date and time, such as 2026-11-21T10:30:00Z'));
 
 function transactionView(view: TransactionSnapshot): z.input<typeof transaction> {
-  const { id, collection: of, type, status: code } = view;
+  const { id, collection, type, status: code } = view;
   const { transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at } = view;
   return {
     id,
-    collection: of,
+    collection: collection,
     type,
-    type_name: typeName(of, type),
-    type_flagged: typeFlagged(of, type),
+    type_name: typeName(collection, type),
+    type_flagged: typeFlagged(collection, type),
     status: code === null ? null : statusName(code),
     ...{ transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at },
   };
@@ -100,8 +100,13 @@ export const transactionTools = [
       ...pageArguments,
     }),
     output: pageOutput(transaction),
-    run({ collection: of, status: statusName, type, updated_since, ...page }, call) {
-      const filter = { collection: of, status: statusName && STATUS[statusName], type, updatedSince: updated_since };
+    run({ collection, status: statusName, type, updated_since, ...page }, call) {
+      const filter = {
+        collection: collection,
+        status: statusName && STATUS[statusName],
+        type,
+        updatedSince: updated_since,
+      };
       return listPage(page, call, {
         tool: 'list_transactions',
         list: ({ transactionPages }) => transactionPages.exact,

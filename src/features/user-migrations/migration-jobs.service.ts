@@ -128,7 +128,7 @@ export class MigrationJobs extends WorkLoop {
     };
     let next = read();
     try {
-      for (let done = 0; done < BATCHES_PER_ITERATION && !signal.aborted; done += 1) {
+      for (let batches = 0; batches < BATCHES_PER_ITERATION && !signal.aborted; batches += 1) {
         const { value: batch } = await next;
         if (!batch.isLast) next = read();
         const end = await this.#apply(job, batch);

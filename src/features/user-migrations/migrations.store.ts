@@ -82,10 +82,10 @@ export class MigrationStore {
   }
 
   /** Stores a completed user migration and returns it. */
-  async record(nodeId: string, done: DoneMigration, atMs: number): Promise<MigrationTableRow> {
+  async record(nodeId: string, finished: DoneMigration, atMs: number): Promise<MigrationTableRow> {
     const at = new Date(atMs).toISOString();
-    const created_by = storedCaller(done.created_by);
-    const values = { ...done, created_by, status: 'done' as const, created_at: at, finished_at: at };
+    const created_by = storedCaller(finished.created_by);
+    const values = { ...finished, created_by, status: 'done' as const, created_at: at, finished_at: at };
     const [migration] = await this.#db
       .forNode(nodeId)
       .run((k) => k.insertInto('migrations').values(values).returningAll());

@@ -107,11 +107,11 @@ export class RowApplication {
     const { nodeId, rows: sent, isDryRun, atMs } = request;
     const rows = sent.map(normalRow);
     await this.#store.lock(nodeId);
-    const judged = await this.#classify(nodeId, rows);
+    const classifiedRows = await this.#classify(nodeId, rows);
     const users = rows.map((row, index) => newUserOf(row, { id: uuidV7(atMs), nodeId, atMs, micros: index }));
     if (isDryRun) await this.#store.savepoint('dry_run');
     for (;;) {
-      const outcomes = outcomesOf(judged);
+      const outcomes = outcomesOf(classifiedRows);
       const created = outcomes.flatMap(({ status }, index) => (status === 'created' ? [index] : []));
       const rejections = await this.#insertAll(request, users, created);
       if (rejections.length === 0) {
@@ -119,7 +119,7 @@ export class RowApplication {
         const isCreated = new Set(isDryRun ? [] : created);
         const stored = users.map((user, index) => (isCreated.has(index) ? user : undefined));
         const noted = notedUsersOf(
-          judged,
+          classifiedRows,
           stored.map((user) => user?.id),
         );
         noteUsers(noted.flat());
@@ -128,7 +128,7 @@ export class RowApplication {
           return appliedRow(input, outcomes[index], stored[index], isDryRun && ids.length === 0 ? null : ids);
         });
       }
-      for (const { row, error } of rejections) this.#noteConflict(request, judged[row], row, error);
+      for (const { row, error } of rejections) this.#noteConflict(request, classifiedRows[row], row, error);
     }
   }
 
@@ -201,18 +201,18 @@ export class RowApplication {
   /** Records for a row why its insert was refused: an identifier is taken, or the row cannot be stored. */
   #noteConflict(
     { mayFail, correlationId, numberOf }: RowsToApply,
-    judged: JudgedRow | undefined,
+    classifiedRow: JudgedRow | undefined,
     row: number,
     error: unknown,
   ): void {
-    if (!judged) return;
+    if (!classifiedRow) return;
     const taken = TAKEN_BY_INDEX.get(violatedConstraint(error));
     if (taken) {
-      judged.taken = { ...judged.taken, [taken]: true };
+      classifiedRow.taken = { ...classifiedRow.taken, [taken]: true };
       return;
     }
     if (!mayFail) throw error;
-    judged.fault = NOT_STORED;
+    classifiedRow.fault = NOT_STORED;
     // The error itself is not logged, because its message quotes personal data.
     this.#log.error(
       {

@@ -108,14 +108,14 @@ export class UserMigrations {
       const atMs = nowMs();
       const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, ...mode, atMs });
       const outcomes = applied.map((row, index) => outcomeRowOf(row, index + 1));
-      const done = {
+      const finished = {
         id: uuidV7(atMs),
         created_by: subject,
         dry_run: mode.isDryRun,
         total: rows.length,
         ...countsOf(outcomes),
       };
-      const migration = await this.#store.record(nodeId, done, atMs);
+      const migration = await this.#store.record(nodeId, finished, atMs);
       await this.#store.recordRows(nodeId, migration.id, outcomes);
       return { ...migration, rows: applied };
     });

@@ -50,15 +50,15 @@ export class UserErasure {
   /**
    * Erases a user by provenance: the user's row and rows of user migrations, and the kept responses and audit records that
    * have noted the user. Housekeeping repeats it for audit records that arrive later. Returns the row, which keeps the
-   * numbers of all erasures of the user, and `by`: the `sub` of the token, or null for the command line.
+   * numbers of all erasures of the user, and `erasedBy`: the `sub` of the token, or null for the command line.
    * @throws Refusal `not_found` when the tenant has no user with this id.
    * @throws Refusal `service_unavailable` when too many are waiting.
    */
-  erase(nodeId: string, id: string, by: string | null): Promise<UserRow> {
-    return this.#mutex.run(nodeId, () => withoutDeadline(() => this.#erase(nodeId, id, by)));
+  erase(nodeId: string, id: string, erasedBy: string | null): Promise<UserRow> {
+    return this.#mutex.run(nodeId, () => withoutDeadline(() => this.#erase(nodeId, id, erasedBy)));
   }
 
-  async #erase(nodeId: string, id: string, by: string | null): Promise<UserRow> {
+  async #erase(nodeId: string, id: string, erasedBy: string | null): Promise<UserRow> {
     if (!isUuid(id)) throw notFound();
     const { db, nowMs, auditErasure, auditSettled, idempotentResponses } = this.#deps;
     const userId = id.toLowerCase();
@@ -72,7 +72,7 @@ export class UserErasure {
       await this.#count(nodeId, userId, 'erased_responses', responses, {
         ...BLANK,
         erased_at: new Date(nowMs()).toISOString(),
-        erased_by: by && cutTo(by, MAX_LENGTHS.users.erased_by),
+        erased_by: erasedBy && cutTo(erasedBy, MAX_LENGTHS.users.erased_by),
       });
       await holdIdentifier(db, ['users', 'email'], nodeId, before?.email ?? '');
     });

@@ -135,14 +135,14 @@ export class WalletRules {
   }
 
   /** Creates an active rule with version 1. */
-  async create(by: RuleAuthor, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
+  async create(author: RuleAuthor, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
     if (!isUuid(walletId)) throw notFound();
     const { nowMs } = this.#deps;
     const now = new Date(nowMs()).toISOString();
     const key = { id: uuidV7(nowMs()), wallet_id: walletId.toLowerCase() };
     const values = { ...key, ...columnsOf(content), created_at: now, updated_at: now };
     try {
-      const created = await this.#writeAs(by, (k) => k.insertInto('wallet_rules').values(values).returningAll());
+      const created = await this.#writeAs(author, (k) => k.insertInto('wallet_rules').values(values).returningAll());
       if (!created) throw notFound();
       return created;
     } catch (error) {
@@ -157,7 +157,7 @@ export class WalletRules {
    * @throws Refusal `precondition_failed` when the rule has a different version.
    */
   async replace(
-    by: RuleAuthor,
+    author: RuleAuthor,
     { walletId, id }: RulePlace,
     content: WalletRuleContent,
     versions?: readonly number[],
@@ -166,7 +166,7 @@ export class WalletRules {
     const key = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
     if (versions === undefined || versions.length > 0) {
       const updated_at = new Date(this.#deps.nowMs()).toISOString();
-      const replaced = await this.#writeAs(by, (k) =>
+      const replaced = await this.#writeAs(author, (k) =>
         k
           .updateTable('wallet_rules')
           .set((eb) => ({ ...columnsOf(content), version: eb('version', '+', 1), updated_at }))
@@ -177,7 +177,7 @@ export class WalletRules {
       );
       if (replaced) return replaced;
     }
-    const existing = await this.#pages.find(by.nodeId, key.id);
+    const existing = await this.#pages.find(author.nodeId, key.id);
     if (existing?.wallet_id !== key.walletId) throw notFound();
     throw new Refusal('precondition_failed', DIFFERENT);
   }
@@ -187,10 +187,10 @@ export class WalletRules {
    * version, it does so only when the rule has it.
    * @throws Refusal `precondition_failed` when the rule has a different version.
    */
-  async setStatus(by: RuleAuthor, id: string, status: RuleStatus, version?: number | null): Promise<WalletRuleRow> {
+  async setStatus(author: RuleAuthor, id: string, status: RuleStatus, version?: number | null): Promise<WalletRuleRow> {
     if (!isUuid(id)) throw notFound();
     const updated_at = new Date(this.#deps.nowMs()).toISOString();
-    const changed = await this.#writeAs(by, (k) =>
+    const changed = await this.#writeAs(author, (k) =>
       k
         .updateTable('wallet_rules')
         .set((eb) => ({ status, version: eb('version', '+', 1), updated_at }))
@@ -199,7 +199,7 @@ export class WalletRules {
         .$if(typeof version === 'number', (query) => query.where('version', '=', version ?? 0))
         .returningAll(),
     );
-    const rule = changed ?? (await this.#pages.find(by.nodeId, id.toLowerCase()));
+    const rule = changed ?? (await this.#pages.find(author.nodeId, id.toLowerCase()));
     if (!rule) throw notFound();
     if (!changed && (version ?? rule.version) !== rule.version) throw new Refusal('precondition_failed', DIFFERENT);
     return rule;

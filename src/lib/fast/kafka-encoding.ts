@@ -173,12 +173,12 @@ class Writer {
 
   /** Writes a zigzag-encoded variable-length integer (the sign is in the lowest bit). */
   varint(value: number): void {
-    let left = ((value << 1) ^ (value >> 31)) >>> 0;
-    while (left > 0x7f) {
-      this.bytes[this.at++] = (left & 0x7f) | 0x80;
-      left >>>= 7;
+    let remainder = ((value << 1) ^ (value >> 31)) >>> 0;
+    while (remainder > 0x7f) {
+      this.bytes[this.at++] = (remainder & 0x7f) | 0x80;
+      remainder >>>= 7;
     }
-    this.bytes[this.at++] = left;
+    this.bytes[this.at++] = remainder;
   }
 
   blob(value: Buffer | null): void {

@@ -176,8 +176,8 @@ const LIKELY: Readonly<Record<string, string>> = {
 
 function misspelt(names: readonly string[]): string[] {
   return names.flatMap((name) => {
-    const meant = respelt(name, NAMES) ?? LIKELY[respelt(name, Object.keys(LIKELY)) ?? ''];
-    return meant === undefined || meant === name ? [] : `${name} is unknown: did you mean ${meant}?`;
+    const suggestion = respelt(name, NAMES) ?? LIKELY[respelt(name, Object.keys(LIKELY)) ?? ''];
+    return suggestion === undefined || suggestion === name ? [] : `${name} is unknown: did you mean ${suggestion}?`;
   });
 }
 

@@ -87,14 +87,14 @@ export class DatabaseMetrics {
     wrapQueries(pool, (query, client) => (text, ...args) => {
       const startedTick = performance.now();
       servers.note(client, 1, startedTick);
-      const done = (error?: unknown) => {
+      const endStatement = (error?: unknown) => {
         const endedTick = performance.now();
         servers.note(client, -1, endedTick);
         if (error && sqlState(error) === READ_ONLY) client.end().catch(() => undefined);
         this.#observe(text, error, (endedTick - startedTick) / 1_000);
       };
       if (text instanceof Writable) {
-        finished(text, done);
+        finished(text, endStatement);
         return query(text, ...args);
       }
       const last = args.at(-1);
@@ -102,7 +102,7 @@ export class DatabaseMetrics {
       // Without a callback the driver makes three promises, and a function that V8 allocates as old.
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       const observed = (error: unknown, answer: unknown) => {
-        done(error);
+        endStatement(error);
         if (isCalled) last(error, answer);
         else if (error) reject(error);
         else resolve(answer);

@@ -15,8 +15,8 @@ export async function pendingSchemaMigrations({ db }: Database): Promise<string[
     .filter((file) => /^migration-.*\.ts$/.test(file))
     .map((file) => basename(file, '.ts'))
     .sort();
-  const done = new Set(await executedMigrations(db));
-  return names.filter((name) => !done.has(name));
+  const executed = new Set(await executedMigrations(db));
+  return names.filter((name) => !executed.has(name));
 }
 
 /** Called as each schema migration begins, when `done` of the `total` pending ones have completed. */
@@ -30,14 +30,14 @@ export async function migrate(database: Database, onMigration: OnSchemaMigration
   if (database.isEmbedded) return runMigrations(database, onMigration);
   const unscoped = database.db.unscoped('advisory lock, no table');
   for (;;) {
-    const done = await database.db.transaction(async () => {
+    const executed = await database.db.transaction(async () => {
       // Without a parameter: what is bound keeps its snapshot in the transaction of an owner, for which the build waits.
       const [lock] = await unscoped.raw(
         (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.raw(String(LOCK))}) as taken`,
       );
       return lock?.taken ? runMigrations(database, onMigration) : undefined;
     });
-    if (done) return done;
+    if (executed) return executed;
     await setTimeout(RETRY_MS);
   }
 }

@@ -124,9 +124,9 @@ export const NEW_CLUSTER = resolve(import.meta.dirname, '../../../schema/cluster
 export async function ensureCluster(dataDir: string): Promise<void> {
   const cluster = embeddedClusterDir(dataDir);
   if (existsSync(cluster)) return;
-  for await (const left of glob('postgres.unfinished-*', { cwd: dataDir })) {
+  for await (const leftover of glob('postgres.unfinished-*', { cwd: dataDir })) {
     // A folder that cannot be removed yet does no harm: a later start removes it.
-    await rm(join(dataDir, left), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
+    await rm(join(dataDir, leftover), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
   }
   const unfinished = await mkdtemp(`${cluster}.unfinished-`);
   try {

@@ -56,8 +56,8 @@ export function withoutValues(message: string): string {
 }
 
 function withRespelt(message: string, name: string): string {
-  const meant = respelt(name, MEMBERS);
-  return meant === undefined ? message : `${message.slice(0, -1)}: ${meant} is the member's name`;
+  const suggestion = respelt(name, MEMBERS);
+  return suggestion === undefined ? message : `${message.slice(0, -1)}: ${suggestion} is the member's name`;
 }
 
 /**

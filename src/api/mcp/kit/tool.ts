@@ -181,9 +181,9 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
       const result = input.safeParse(args);
       const issues = result.success ? [] : issuesOf(result.error, args);
       // Unknown members are refused, since ignoring one could give a result that was not requested.
-      for (const { path, meant } of unknownMembers(inputSchema, args)) {
+      for (const { path, suggestion } of unknownMembers(inputSchema, args)) {
         if (ignores.includes(path)) continue;
-        const message = `is no argument of ${name}${meant === undefined ? '' : `: ${meant} is the member's name`}`;
+        const message = `is no argument of ${name}${suggestion === undefined ? '' : `: ${suggestion} is the member's name`}`;
         issues.push({ path: printableName(path), message });
       }
       if (!result.success || issues.length > 0) return Promise.reject(invalidArguments(issues.slice(0, MAX_ISSUES)));
@@ -195,7 +195,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
 interface UnknownMember {
   path: string;
   /** The known name that was probably meant. */
-  meant: string | undefined;
+  suggestion: string | undefined;
 }
 
 /** Returns the members of a value that its published schema does not have, in objects and lists at any depth. */
@@ -209,7 +209,7 @@ function unknownMembers(schema: unknown, value: unknown, at = ''): UnknownMember
   return Object.entries(value).flatMap(([member, inner]) => {
     const path = at === '' ? member : `${at}.${member}`;
     if (Object.hasOwn(properties, member)) return unknownMembers(properties[member], inner, path);
-    return [{ path, meant: sameName(member, Object.keys(properties)) }];
+    return [{ path, suggestion: sameName(member, Object.keys(properties)) }];
   });
 }
 
