@@ -2,7 +2,7 @@ import { isObject } from '../lib/json.ts';
 import { JsonScanner, type ScanEnd } from '../lib/json-scanner.ts';
 import { type MaskedKind, SECRETS, type SecretNames } from './mask-keys.ts';
 import { MASK, maskValues } from './mask-values.ts';
-import { JWK_MEMBERS, LABELS } from './secret-names.ts';
+import { JWK_MEMBERS, LABELLED_VALUE, LABELS } from './secret-names.ts';
 
 /**
  * The result of masking JSON: `text` is what was read, masked; `masked` says whether anything was replaced. `end` says how
@@ -183,9 +183,11 @@ function maskOperation(text: string, secrets: SecretNames): string {
 
 /** Matches the names of members that others may make secret, the pairs of a list of lists, and an escape that may spell one. */
 const HIDEABLE = new RegExp(
-  String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')}|value)\\*"\s*:|\[\s*\[|,\s*\[|\\u`,
+  String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')}|${LABELLED_VALUE})\\*"\s*:|\[\s*\[|,\s*\[|\\u`,
   'i',
 );
+
+const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');
 
 /** Matches what may be a name, and no document or sentence. */
 const NAME = /^[^"{}=,\\]{1,64}$/;
@@ -193,11 +195,9 @@ const NAME = /^[^"{}=,\\]{1,64}$/;
 /** Checks whether a member of a parsed object is secret because of another one: in a JWK, or `value` beside a secret name. */
 export function isHidden(owner: unknown, name: string, secrets: SecretNames): boolean {
   if (!isObject(owner)) return false;
-  const isSecret = (label: string) => {
-    const text = owner[label];
-    return typeof text === 'string' && NAME.test(text) && secrets.isSecretKey(text);
-  };
-  return Object.hasOwn(JWK_MEMBERS, name) ? 'kty' in owner : name === 'value' && LABELS.some(isSecret);
+  const isSecret = (text: unknown) => typeof text === 'string' && NAME.test(text) && secrets.isSecretKey(text);
+  if (Object.hasOwn(JWK_MEMBERS, name)) return 'kty' in owner;
+  return IS_LABELLED.test(name) && LABELS.some((label) => [owner[label]].flat().some(isSecret));
 }
 
 /** Checks whether the end of a text may cut off what makes a member secret: the `kty` of a JWK, or the name of a value. */
@@ -208,6 +208,8 @@ export function mayCutLabel(text: string): boolean {
 /** An object or list that is read: which values in it another may make secret, and what is known of that one so far. */
 interface Container {
   isList: boolean;
+  /** Whether it is the list of a path, any of whose names says what its owner's value holds. */
+  isPath: boolean;
   isKey: boolean;
   keyMembers: number[];
   /** Where `value` begins, or the second element of a list in a list; and how it is masked, as far as its name has come. */
@@ -217,8 +219,8 @@ interface Container {
 }
 
 /**
- * Returns where in a JSON text the values begin that are secret because of another member: those of JWKs, `value` beside a
- * secret name, and what follows one in a list of pairs. An object whose end or whose other member is cut off counts as one.
+ * Returns where in a JSON text the values begin that are secret because of another member: those of JWKs, `value` or
+ * `input` beside a secret name or a path with one, and what follows one in a list of pairs. An object whose end or whose other member is cut off counts as one.
  */
 function hiddenValues(text: string, from: number, secrets: SecretNames): ReadonlyMap<number, MaskedKind> {
   const hidden = new Map<number, MaskedKind>();
@@ -240,9 +242,14 @@ function hiddenValues(text: string, from: number, secrets: SecretNames): Readonl
     else if (token === '}' || token === ']') {
       if (container && (!container.isList || (container.elements === 2 && open.at(-1)?.isList))) hide(container);
     } else {
-      if (container) readValue(container, name, scanner, token === 'string' ? secrets : undefined);
-      if (token === '{' || token === '[')
-        open.push({ isList: token === '[', isKey: false, keyMembers: [], values: [], label: undefined, elements: 0 });
+      const names = token === 'string' ? secrets : undefined;
+      if (container) readValue(container, name, scanner, names);
+      const owner = container?.isPath ? open.at(-2) : undefined;
+      if (owner) readLabel(owner, scanner, names);
+      const isList = token === '[';
+      const isPath = isList && container?.isList === false && LABELS.includes(name);
+      if (token === '{' || isList)
+        open.push({ isList, isPath, isKey: false, keyMembers: [], values: [], label: undefined, elements: 0 });
     }
   }
   for (const container of open) {
@@ -254,14 +261,19 @@ function hiddenValues(text: string, from: number, secrets: SecretNames): Readonl
 }
 
 /** Notes a value of an object or list; `secrets` says whether it is the name of a secret, if it is text. */
-function readValue(container: Container, name: string, { start, string }: JsonScanner, secrets?: SecretNames): void {
-  const { isList, elements, label } = container;
+function readValue(container: Container, name: string, scanner: JsonScanner, secrets?: SecretNames): void {
+  const { isList, elements } = container;
+  const { start } = scanner;
   container.elements += 1;
-  if (isList ? elements === 0 : LABELS.includes(name))
-    container.label = label && label !== 'none' ? label : NAME.test(string) ? secrets?.kindOf(string) : undefined;
-  else if (isList ? elements === 1 : name === 'value') container.values.push(start);
+  if (isList ? elements === 0 : LABELS.includes(name)) readLabel(container, scanner, secrets);
+  else if (isList ? elements === 1 : IS_LABELLED.test(name)) container.values.push(start);
   else if (name === 'kty') container.isKey = true;
   else if (Object.hasOwn(JWK_MEMBERS, name)) container.keyMembers.push(start);
+}
+
+function readLabel(container: Container, { string }: JsonScanner, secrets?: SecretNames): void {
+  const { label } = container;
+  container.label = label && label !== 'none' ? label : NAME.test(string) ? secrets?.kindOf(string) : undefined;
 }
 
 /** Checks whether the text begins as a JSON object, array or string does. */

@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { type Log, withFields } from '../lib/log.ts';
 import { deepEscapeAt, MASK, maskValues, spellingsOf, valueAt } from './mask-values.ts';
-import { FALSE_FRIENDS, LABELS, SECRET_ENDINGS, SECRET_FORMS, SECRET_NAMES, TEXT_NAMES } from './secret-names.ts';
+import {
+  FALSE_FRIENDS,
+  LABELLED_VALUE,
+  LABELS,
+  SECRET_ENDINGS,
+  SECRET_FORMS,
+  SECRET_NAMES,
+  TEXT_NAMES,
+} from './secret-names.ts';
 
 /** Returns the letters and digits of a name, in NFKC and lower case: names that differ in nothing else are the same. */
 export function bareName(name: string): string {
@@ -23,6 +31,7 @@ const NON_ASCII = /[^\0-\x7f]/;
 const SPACED_COLON = /"\s+:/;
 /** Matches a list in a list, which may be a name and its value. */
 const PAIRS = /[[,]\s*\[/;
+const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');
 
 /** Returns a text in lower case without ligatures and the like; accents follow their letters. */
 function folded(text: string): string {
@@ -39,8 +48,8 @@ const FORMS = Object.keys(SECRET_FORMS);
 const ENDING = new RegExp(`(?:${ENDINGS.join('|')})s?(?:${FORMS.join('|')})?s?$`);
 /** Matches what divides the names of a path: `user[password]`, `user.password`, and `amp;password` of an escaped `&`. */
 const DIVIDER = /[[\].:;]/;
-/** Matches the beginning of a list, and a member that says what another holds; of both, the name that may be secret. */
-const LABELLED = new RegExp(String.raw`(?:\[\s*|"(?:${LABELS.join('|')})\\*"\s*:\s*)\\*"([^"]*)"`, 'gi');
+/** Matches an element of a list, and a member that says what another holds; of both, the name that may be secret. */
+const LABELLED = new RegExp(String.raw`(?:[[,]\s*|"(?:${LABELS.join('|')})\\*"\s*:\s*)\\*(?="([^"]*)")`, 'gi');
 const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES).flatMap((name) => [name, `${name}s`]));
 const FRIENDS = Object.keys(FALSE_FRIENDS).flatMap((names) => names.split(', ').map(bareName));
 
@@ -202,7 +211,7 @@ export class SecretNames {
     for (let end = json.indexOf('":'); end !== -1; end = json.indexOf('":', end + 1)) {
       const name = json.slice(json.lastIndexOf('"', end - 1) + 1, end);
       if (this.isSecretKey(name) || /^kty$/i.test(name)) return true;
-      isLabelled ||= name.length === 5 && name.toLowerCase() === 'value';
+      isLabelled ||= IS_LABELLED.test(name);
     }
     return this.#mayName(json, this.#signInValue) || (isLabelled && this.#mayLabel(json));
   }

@@ -19,6 +19,8 @@ export const SECRET_ENDINGS: Named = {
   seed_phrase: 'another word for a mnemonic',
   api_key: 'a bearer credential; `X-Api-Key` is its usual header',
   access_key: 'a credential of a cloud service',
+  key_share: 'a part of a private key (MPC, Shamir)',
+  key_shard: 'another word for a key share',
   recovery_phrase: 'another word for a mnemonic',
   backup_phrase: 'another word for a mnemonic',
   secret_phrase: 'another word for a mnemonic',
@@ -60,6 +62,7 @@ export const SECRET_FORMS: Named = {
 export const SECRET_NAMES: Named = {
   authorization: 'documented: the credentials of a request',
   proxy_authorization: 'the credentials of a request to a proxy',
+  credentials: 'a secret, or an object that holds one',
   cookie: 'documented: whoever has the cookie of a session acts as its owner',
   set_cookie: 'another header of cookies',
   search: 'may hold the email of a user; a search that finds nobody notes no user, so that no erasure finds its record',
@@ -88,13 +91,12 @@ export const SECRET_NAMES: Named = {
   hmac_key: 'whoever has it signs messages',
   aes_key: 'key material of stored data',
   unseal_key: 'it opens a vault',
-  key_share: 'a part of a private key (MPC, Shamir)',
-  key_shard: 'another word for a key share',
   secret_share: 'another word for a key share',
   key_store: 'a file of private keys, encrypted or not',
   pkcs12: 'a key store',
   pfx: 'a key store',
   wallet_seed: 'all keys of a wallet derive from it',
+  hd_seed: 'all keys of a wallet derive from it (BIP 32)',
   master_seed: 'all keys of a wallet derive from it',
   recovery_seed: 'all keys of a wallet derive from it',
   seed_hex: 'all keys of a wallet derive from it',
@@ -155,8 +157,11 @@ export const JWK_MEMBERS: Named = {
   priv: 'the private key of an algorithm key pair (AKP)',
 };
 
-/** Names of a member that says what another member of its object, `value`, holds: a header, a field, an attribute. */
-export const LABELS: readonly string[] = ['name', 'key', 'field', 'path', 'id'];
+/** Names of a member that says what another member of its object holds: a header, a field, an attribute, an invalid input. */
+export const LABELS: readonly string[] = ['name', 'key', 'field', 'path', 'id', 'loc', 'property'];
+
+/** Matches the names of that other member. */
+export const LABELLED_VALUE = 'value|input|rejected_?value';
 
 /** Names that stay although they resemble those above, with the reason. */
 export const FALSE_FRIENDS: Named = {

@@ -270,7 +270,7 @@ describe('a JSON body without escapes', () => {
   const piece = fc.oneof(
     anySecretKey,
     secret,
-    fc.constantFrom('name', 'value', 'kty', 'd', 'pin', 'seed', 'otp1', 'Bearer', 'a', 'tot'),
+    fc.constantFrom('name', 'loc', 'value', 'input', 'kty', 'd', 'pin', 'seed', 'otp1', 'Bearer', 'a', 'tot'),
     fc.constantFrom(':', '=', '.', ';', '[', ', ', ' ', '-', '/', '{', 'T', '08', ':30', '2026-11-28T10:20:30.123Z'),
   );
   const name = fc.array(piece, { minLength: 1, maxLength: 2 }).map((pieces) => pieces.join(''));

@@ -102,10 +102,32 @@ describe('a secret as a pair of name and value members', () => {
     expect(mask(`{"value":"ZQ","${label}":"otp"`, undefined, true)).not.toContain('ZQ');
   });
 
+  it.each([
+    [
+      '{"loc":["body","password"],"msg":"too short","input":"ZQ"}',
+      '{"loc":["body","password"],"msg":"too short","input":"***"}',
+    ],
+    ['{"input":"ZQ","loc":["password"]}', '{"input":"***","loc":["password"]}'],
+    ['[{"field":"pin","rejectedValue":"ZQ"}]', '[{"field":"pin","rejectedValue":"***"}]'],
+    ['{"property":"mnemonic","rejected_value":["ZQ"]}', '{"property":"mnemonic","rejected_value":"***"}'],
+    ['{"path":["users",0,"apiKey"],"value":{"a":"ZQ"}}', '{"path":["users",0,"apiKey"],"value":"***"}'],
+    ['{"text":"\\n","loc":["a","otp"],"input":"ZQ"}', '{"text":"\\n","loc":["a","otp"],"input":"***"}'],
+  ])('D1-18: the invalid input in an error of another service is masked by its path: %s', (body, expected) => {
+    expect(mask(body)).toBe(expected);
+  });
+
+  it.each([
+    '{"loc":["body","email"],"input":"shown"}',
+    '{"input":{"id":"password_policy"},"list":["otp"],"loc":["a"]}',
+  ])('D1-18: the invalid input of another member is unchanged: %s', (body) => {
+    expect(mask(body)).toBe(body);
+  });
+
   it('D1-18: OpenTelemetry attributes and lists of pairs are masked', () => {
     expect(mask('{"attributes":[{"key":"http.password","value":{"stringValue":"ZQ"}}]}')).toBe(
       '{"attributes":[{"key":"http.password","value":"***"}]}',
     );
+    expect(mask('{"[":[["password",12]]}')).toBe('{"[":[["password","***"]]}');
     expect(mask('{"headers":[["Authorization","ZQ"],["Accept","a"]]}')).toBe(
       '{"headers":[["Authorization","***"],["Accept","a"]]}',
     );

@@ -348,7 +348,7 @@ describe('a secret of a declared input', () => {
       readFileSync(join(ROOT, file), 'utf8'),
     );
     expect(sources.filter((source) => source.includes('readLine'))).toHaveLength(1);
-    expect(sources.join('').match(/await givenPassword\(/g)).toHaveLength(2);
+    expect(sources.join('').match(/await readPassword\(/g)).toHaveLength(2);
   });
 
   it('D1-18 D2-08 D2-21: appears in no record, log line, stored response, spool, trace, metric or command output', async () => {
