@@ -3,7 +3,7 @@ import { type AuditRecord, ERASABLE_COLUMNS, erasableColumnsOf, fixedColumnsOf }
 import type { AuditSpool } from './spool.ts';
 
 /** The format of records and their hashes, which the first seal of a chain states. */
-export const CHAIN_FORMAT = 2;
+export const CHAIN_FORMAT = 3;
 
 /** The previous hash of a chain's first record. */
 export const NO_HASH = '0'.repeat(64);
@@ -49,9 +49,26 @@ export interface ChainPlace {
   previous: string;
 }
 
-/** Returns the hash of a record: SHA-256 over its place, its fixed columns and the digests of the others. */
-export function recordHash({ chain, index, previous }: ChainPlace, fixed: string, digests: readonly string[]): string {
-  return hash('sha256', `${previous}\t${chain}\t${index}\t${fixed}\t${digests.join('\t')}`);
+/**
+ * Returns the leaf of a record: SHA-256 over its index in its chain, its fixed columns and the digests of the others. A
+ * guess of the record cannot be checked by it, because the digests are of salted texts.
+ */
+export function recordLeaf(
+  { chain, index }: Omit<ChainPlace, 'previous'>,
+  fixed: string,
+  digests: readonly string[],
+): string {
+  return hash('sha256', `${chain}\t${index}\t${fixed}\t${digests.join('\t')}`);
+}
+
+/** Returns the hash of a record: SHA-256 over the hash of the record before and its own leaf. */
+export function chainedHash(previous: string, leaf: string): string {
+  return hash('sha256', `${previous}\t${leaf}`);
+}
+
+/** Returns the hash of a record at its place. */
+export function recordHash(place: ChainPlace, fixed: string, digests: readonly string[]): string {
+  return chainedHash(place.previous, recordLeaf(place, fixed, digests));
 }
 
 /** A record that has no place in a chain yet. */

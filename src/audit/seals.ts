@@ -26,7 +26,7 @@ const anyStatement = z.discriminatedUnion('kind', [
   range.extend({ kind: z.literal('gap'), reason: z.enum(['lost', 'refused']), hash: hexHash.optional() }),
   // A user is erased, and with it parts of the records that have noted it.
   z.object({ kind: z.literal('erasure'), user: z.guid() }),
-  // Records from which the owner of the tables removed what callers wrote; each has the hash of what is left of it.
+  // Records from which the owner of the tables removed what callers wrote: their leaves, and those of what is left.
   z.object({
     kind: z.literal('redaction'),
     ...{
@@ -36,7 +36,7 @@ const anyStatement = z.discriminatedUnion('kind', [
       filter: z.record(z.string(), z.string()),
       count: index,
     },
-    records: z.array(z.object({ chain, index, hash: hexHash })),
+    records: z.array(z.object({ chain, index, leaf: hexHash, remaining: hexHash })),
   }),
   // Records before a time that are older than the retention. `unchained` counts those without a chain.
   z.object({ kind: z.literal('dropped'), before: time, ranges: z.array(range), unchained: index }),

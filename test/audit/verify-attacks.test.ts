@@ -4,6 +4,7 @@ import { columnDigests, NO_HASH, recordHash } from '../../src/audit/audit-chain.
 import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { keyId, type Seal, sealHash } from '../../src/audit/seals.ts';
+import { AuditRedaction } from '../../src/audit/verification/redaction.ts';
 import {
   type AuditProcess,
   addUser,
@@ -258,6 +259,16 @@ describeReal('postgres', 'audit verify reports', () => {
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
     await raw(`update audit_records set request_body = null, salts = '\\x00' where ${erasedPlace}`);
     expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
+  });
+
+  it('D1-18: a record that was altered before its redaction, also when it is set back', async () => {
+    const redaction = new AuditRedaction(database.db, sealsIn(database.db), { clientId: 'c', until: '2100-01-01' });
+    await raw(`update audit_records set status_code = 201 where ${at(15)}`);
+    await redaction.redact({ by: 'ann', reason: 'r', filter: {} }, () => undefined);
+    const changed = [{ kind: 'changed', message: expect.stringMatching(/^record 15 /) }];
+    expect((await verified(database.db)).findings).toMatchObject(changed);
+    await raw(`update audit_records set status_code = 200 where ${at(15)}`);
+    expect((await verified(database.db)).findings).toMatchObject(changed);
   });
 
   it('D7-10: a record erased without a seal that erases one of its users', async () => {

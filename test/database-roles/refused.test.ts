@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { CHAIN_FORMAT } from '../../src/audit/audit-chain.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { eraseCall } from '../support/audit/chain-fixture.ts';
@@ -359,7 +360,7 @@ describeReal('postgres', 'the service role', () => {
   const asOwner = (statements: string) => withPostgres(roles.owner, (client) => client.query(statements));
 
   async function addSeal(): Promise<void> {
-    await sealsIn(served.db).add({ kind: 'opened', chain: randomUUID(), format: 2 });
+    await sealsIn(served.db).add({ kind: 'opened', chain: randomUUID(), format: CHAIN_FORMAT });
   }
 });
 

@@ -1,17 +1,21 @@
 import type { Selectable } from 'kysely';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { columnDigests, NO_HASH, recordHash, SALTS_LENGTH } from '../audit-chain.ts';
-import { ERASABLE_COLUMNS, fixedColumnsOf } from '../audit-record.ts';
+import { chainedHash, columnDigests, NO_HASH, recordLeaf, SALTS_LENGTH } from '../audit-chain.ts';
+import { type AuditRecord, ERASABLE_COLUMNS, fixedColumnsOf, RECORD_COLUMNS } from '../audit-record.ts';
 import type { ChainRange } from '../seals.ts';
 import type { FindingList } from './findings.ts';
-import type { SealedAudit, SealedChain } from './sealed.ts';
+import type { SealedAudit, SealedChain, SealedHead } from './sealed.ts';
 
 /** A record as it is read for its verification, with its hashes and salts in hexadecimal digits. */
 export type ChainedRow = Omit<
   Selectable<Tables['audit_records']>,
   'chain_id' | 'chain_index' | 'previous_hash' | 'hash' | 'salts'
 > & { chain_id: string; chain_index: string; previous_hash: string; hash: string; salts: string };
+
+/** The columns of a `ChainedRow`, as SQL. */
+export const CHAINED_COLUMNS = `${RECORD_COLUMNS.join(', ')}, digests, chain_id, chain_index,
+  ${['previous_hash', 'hash', 'salts'].map((column) => `coalesce(encode(${column}, 'hex'), '') as ${column}`).join(', ')}`;
 
 interface Verified {
   index: number;
@@ -31,8 +35,8 @@ interface ChainDependencies {
 export class VerifiedChain {
   readonly #id: string;
   readonly #deps: ChainDependencies;
-  readonly #heads: AsyncGenerator<{ position: number; index: number; hash: string }>;
-  #head: { position: number; index: number; hash: string } | undefined;
+  readonly #heads: AsyncGenerator<SealedHead, undefined>;
+  #head: SealedHead | undefined;
   #last: Verified | undefined;
   readonly #sealed: SealedChain | undefined;
   readonly #absent: Ranges;
@@ -62,9 +66,10 @@ export class VerifiedChain {
     if (index > expected) await this.#reportAbsent(expected, index - 1, `before ${name}`);
     const isNext = index === (last ? last.index + 1 : 0);
     const redacted = this.#deps.sealed.redacted.get(`${this.#id} ${index}`);
-    const content = contentHash(row, this.#digestsOf(row, name, redacted !== undefined));
-    const hash = redacted === content ? row.hash : content;
-    if (hash !== row.hash || (redacted ?? content) !== content || row.salts.length !== (row.digests ? 0 : SALTS_LENGTH))
+    const leaf = contentLeaf(row, this.#digestsOf(row, name, redacted !== undefined));
+    const hash = chainedHash(row.previous_hash, redacted?.leaf ?? leaf);
+    const isWhole = row.salts.length === (row.digests ? 0 : SALTS_LENGTH) && (redacted?.remaining ?? leaf) === leaf;
+    if (hash !== row.hash || !isWhole)
       findings.add('changed', `${name} was altered: its content and its hash do not match`);
     else if (index < 0 || (isNext && row.previous_hash !== (last?.hash ?? NO_HASH))) {
       findings.add(
@@ -160,17 +165,25 @@ export class VerifiedChain {
   }
 }
 
-/** Returns the hash of a record at its place, with the digests of the columns that may be removed. */
-export function contentHash(row: ChainedRow, digests: readonly string[]): string {
-  const fixed = fixedColumnsOf({
+/** Returns the leaf of a record by its content, and by the digests of the columns that may be removed. */
+export function contentLeaf(
+  row: ChainedRow,
+  digests: readonly string[] = row.digests ?? columnDigests(row, row.salts),
+): string {
+  return recordLeaf({ chain: row.chain_id, index: Number(row.chain_index) }, fixedColumnsOf(exactRecord(row)), digests);
+}
+
+/** Returns a record with the values that its leaf covers. */
+export function exactRecord<Row extends Pick<ChainedRow, (typeof RECORD_COLUMNS)[number]>>(
+  row: Row,
+): Row & AuditRecord {
+  return {
     ...row,
     at: exactTime(row.at),
     elapsed: Number(row.elapsed),
     request_bytes: Number(row.request_bytes),
     response_bytes: Number(row.response_bytes),
-  });
-  const position = { chain: row.chain_id, index: Number(row.chain_index), previous: row.previous_hash };
-  return recordHash(position, fixed, digests);
+  };
 }
 
 /** Ranges of indices, in which rising ones are looked up. */

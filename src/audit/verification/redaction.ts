@@ -7,7 +7,7 @@ import { columnDigests } from '../audit-chain.ts';
 import { type AuditFilter, auditConditions } from '../audit-filter.ts';
 import { RECORD_COLUMNS } from '../audit-record.ts';
 import type { AuditSeals, Statement } from '../seals.ts';
-import { type ChainedRow, contentHash } from './chained.ts';
+import { type ChainedRow, contentLeaf } from './chained.ts';
 
 /** The most records that one seal lists; each has up to 128 KiB to hash. */
 const BATCH = 100;
@@ -20,8 +20,8 @@ type Redaction = Extract<Statement, { kind: 'redaction' }>;
 
 /**
  * Redacts audit records, as the owner of the tables: removes what callers wrote freely, and keeps the digests of query
- * and bodies. A seal lists the records of a batch, with the hash of what is left of each, and is added in the same
- * transaction. A redacted record matches no filter any more, so another run continues one that was interrupted.
+ * and bodies. A seal lists the records of a batch, with the leaf of each and of what is left of it, and is added in the
+ * same transaction. A redacted record matches no filter any more, so another run continues one that was interrupted.
  */
 export class AuditRedaction {
   readonly #db: Db;
@@ -98,16 +98,19 @@ export class AuditRedaction {
     );
   }
 
-  /** Blanks records, and returns the places of those in chains with the hashes of what is left. */
+  /** Blanks records, and returns the places of those in chains with their leaves before and after. */
   async #blank(rows: readonly ChainedRow[], redaction: string): Promise<Redaction['records']> {
     const headers = { [REDACTION]: redaction };
-    const remaining = rows.map((row) => ({
-      ...row,
-      ...{ path: BLANK, headers, query: null, request_body: null, response_body: null },
-      correlation_id: isUuid(row.correlation_id) ? row.correlation_id : BLANK,
+    const remaining = rows.map((row) => {
       // Records of release 0.1.0 have no salts, and those of an erased user none any more.
-      digests: row.digests ?? (row.salts === null ? [] : columnDigests(row, row.salts)),
-    }));
+      const digests = row.digests ?? (row.salts === null ? [] : columnDigests(row, row.salts));
+      return {
+        ...row,
+        ...{ path: BLANK, headers, query: null, request_body: null, response_body: null, digests },
+        correlation_id: isUuid(row.correlation_id) ? row.correlation_id : BLANK,
+        leaf: contentLeaf(row, digests),
+      };
+    });
     const changes = remaining.map(({ at, id, correlation_id, digests }) => ({ at, id, correlation_id, digests }));
     await this.#unscoped().raw(
       (sql) => sql`
@@ -118,7 +121,12 @@ export class AuditRedaction {
     );
     return remaining
       .filter(({ chain_id }) => chain_id !== null)
-      .map((row) => ({ chain: row.chain_id, index: Number(row.chain_index), hash: contentHash(row, row.digests) }));
+      .map(({ leaf, ...row }) => ({
+        chain: row.chain_id,
+        index: Number(row.chain_index),
+        leaf,
+        remaining: contentLeaf(row, row.digests),
+      }));
   }
 
   #conditions(eb: ExpressionBuilder<Tables, 'audit_records'>) {

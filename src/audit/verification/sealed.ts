@@ -27,6 +27,13 @@ export interface SealedChain {
   marks: { atMs: number; spooled: number }[];
 }
 
+/** What a checkpoint or the end of a chain states of a record: its index and its hash. */
+export interface SealedHead {
+  position: number;
+  index: number;
+  hash: string;
+}
+
 /** A redaction: when it began, by whom and why, the filter, and how many records it has redacted. */
 export interface SealedRedaction {
   at: string;
@@ -50,8 +57,8 @@ export class SealedAudit {
   readonly chains = new Map<string, SealedChain>();
   /** The ids of users that seals say to be erased. */
   readonly erasedUsers = new Set<string>();
-  /** The hash of what is left of each redacted record, by chain and index. */
-  readonly redacted = new Map<string, string>();
+  /** The leaf of each redacted record, and the one of what is left of it, by chain and index. */
+  readonly redacted = new Map<string, { leaf: string; remaining: string }>();
   /** What seals say of each redaction, by its id. */
   readonly redactions = new Map<string, SealedRedaction>();
   /** The time of the first seal of a chain; undefined if there is none. */
@@ -169,7 +176,7 @@ export class SealedAudit {
   }
 
   /** Yields what checkpoints and the end of a chain state of its records, in the order of their indices. */
-  async *headsOf(chain: string): AsyncGenerator<{ position: number; index: number; hash: string }> {
+  async *headsOf(chain: string): AsyncGenerator<SealedHead, undefined> {
     for (let after = 0; ; ) {
       const rows = await this.#read(
         (sql) => sql`chain_id = ${chain} and kind in ('checkpoint', 'closed') and position > ${after}`,
@@ -179,7 +186,7 @@ export class SealedAudit {
         const body = this.#ignored.has(after) ? undefined : bodyOf(row);
         if (body?.kind === 'checkpoint' || body?.kind === 'closed') yield body;
       }
-      if (rows.length < PAGE) return;
+      if (rows.length < PAGE) return undefined;
     }
   }
 
@@ -257,7 +264,7 @@ export class SealedAudit {
   }: Extract<SealBody, { kind: 'redaction' }>): void {
     const noted = this.redactions.get(redaction) ?? { at, by, reason, filter, records: 0 };
     this.redactions.set(redaction, { ...noted, records: noted.records + count });
-    for (const { chain, index, hash } of records) this.redacted.set(`${chain} ${index}`, hash);
+    for (const { chain, index, ...leaves } of records) this.redacted.set(`${chain} ${index}`, leaves);
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Db } from '../../platform/database/database.ts';
-import { ERASABLE_COLUMNS, RECORD_COLUMNS } from '../audit-record.ts';
-import { type ChainedRow, VerifiedChain } from './chained.ts';
+import { ERASABLE_COLUMNS } from '../audit-record.ts';
+import { CHAINED_COLUMNS, type ChainedRow, VerifiedChain } from './chained.ts';
 import { type Finding, FindingList } from './findings.ts';
 import { SealedAudit, type SealedRedaction } from './sealed.ts';
 
@@ -96,10 +96,7 @@ async function verifyNow({
   await unscoped.raw(
     (sql) => sql`
       declare chained no scroll cursor for
-      select ${sql.raw(RECORD_COLUMNS.join(', '))}, digests, chain_id,
-        chain_index, coalesce(encode(previous_hash, 'hex'), '') as previous_hash,
-        coalesce(encode(hash, 'hex'), '') as hash, coalesce(encode(salts, 'hex'), '') as salts
-      from audit_records
+      select ${sql.raw(CHAINED_COLUMNS)} from audit_records
       where chain_id is not null and chain_index is not null and not ${sql.raw(IS_LONG)} and at >= ${sql.lit(first)}
         and ${to === undefined ? sql`true` : sql`at < ${sql.lit(to)}`}
       order by chain_id, chain_index`,
