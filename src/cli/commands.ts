@@ -35,7 +35,11 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'node create': {
     summary: 'create a node: a tenant, to which everything else belongs',
-    load: async () => (await import('./commands/node-create.ts')).nodeCreate,
+    load: async () => (await import('./commands/nodes.ts')).nodeCreate,
+  },
+  'node list': {
+    summary: 'list the nodes',
+    load: async () => (await import('./commands/nodes.ts')).nodeList,
   },
   'reference load': {
     summary: 'load nodes, chains, networks, currencies, accounts, wallets and assets from a file',
@@ -49,6 +53,14 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'list the clients of one tenant or of all tenants',
     load: async () => (await import('./commands/clients.ts')).clientList,
   },
+  'client show': {
+    summary: 'show a client, its use this month and the ends of its secrets',
+    load: async () => (await import('./commands/clients.ts')).clientShow,
+  },
+  'client update': {
+    summary: 'change the given members of a client',
+    load: async () => (await import('./commands/clients.ts')).clientUpdate,
+  },
   'client rotate-secret': {
     summary: 'issue a new client secret and show it once',
     load: async () => (await import('./commands/clients.ts')).clientRotateSecret,
@@ -57,9 +69,17 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'disable a client and revoke its tokens and the sessions created through it',
     load: async () => (await import('./commands/clients.ts')).clientDisable,
   },
+  'client enable': {
+    summary: 'make the secrets of a disabled client work again',
+    load: async () => (await import('./commands/clients.ts')).clientEnable,
+  },
   'supervisor create': {
     summary: 'create a supervisor of a node',
     load: async () => (await import('./commands/supervisors.ts')).supervisorCreate,
+  },
+  'supervisor list': {
+    summary: 'list the supervisors of one tenant or of all tenants',
+    load: async () => (await import('./commands/supervisors.ts')).supervisorList,
   },
   'supervisor disable': {
     summary: 'disable a supervisor and revoke their sessions',
@@ -106,7 +126,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     load: async () => (await import('./commands/recover.ts')).recover,
   },
   completion: {
-    summary: 'print the completion script for bash',
+    summary: 'print the completion script for bash or zsh',
     load: async () => (await import('./commands/completion.ts')).completionOf(loadCommands),
   },
 };

@@ -12,6 +12,9 @@ import { runCli } from '../support/start/process.ts';
 
 const PASSWORD = 'correct horse battery staple';
 
+const CERTIFICATE = { require_certificate: true, cert_fingerprint: '0'.repeat(64) };
+const LESS = { grant_types: ['client_credentials'], scopes: ['accounts:read'] };
+
 const client = (nodeId: string, ...more: string[]) => [
   ...['client', 'create', '--node', nodeId, '--name', 'Billing', '--grants', 'client_credentials,password'],
   ...['--scopes', 'accounts:read,wallets:read', ...more],
@@ -126,6 +129,104 @@ describeReal('postgres', 'commands on the database of a running server', () => {
     await expect(tokenBy(third)).rejects.toThrow('401');
   });
 
+  it('D1-12: a client is updated one member at a time, shown with its use and the ends of its secrets, and enabled', async () => {
+    const nodeId = await newNode();
+    const made = JSON.parse((await run(...client(nodeId, '--monthly-limit', '10', '--json'))).out);
+    const { client_id: id, client_secret: secret, ...view } = made;
+    const update = async (...flags: string[]) =>
+      JSON.parse((await run('client', 'update', id, ...flags, '--json')).out);
+    let expected = { client_id: id, ...view, updated_at: expect.any(String) };
+    const steps: [string[], object][] = [
+      [['--name', 'Renamed'], { name: 'Renamed' }],
+      [['--requests-per-minute', '60'], { rate_limit: { ...view.rate_limit, requests_per_minute: 60 } }],
+      [['--requests-per-minute', '0'], { rate_limit: view.rate_limit }],
+      [['--allowed-ips', '127.0.0.0/8,::1'], { allowed_ips: ['127.0.0.0/8', '::1'] }],
+      [['--allowed-ips', ''], { allowed_ips: [] }],
+      [['--require-certificate', '--cert-fingerprint', '0'.repeat(64)], CERTIFICATE],
+      [['--no-require-certificate', '--cert-fingerprint', ''], { require_certificate: false, cert_fingerprint: null }],
+      [['--no-token-expiry'], { token_expiry: { enabled: false, duration: 3_600 } }],
+      [['--token-expiry', '--token-duration', '60'], { token_expiry: { enabled: true, duration: 60 } }],
+      [['--refresh-reuse-detection'], { refresh_reuse_detection: true }],
+      [['--grants', 'client_credentials', '--scopes', 'accounts:read'], LESS],
+    ];
+    for (const [flags, change] of steps) {
+      expected = { ...expected, ...change };
+      expect(await update(...flags)).toEqual(expected);
+    }
+    expect(await run('client', 'update', id)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('nothing to change'),
+    });
+    expect(await run('client', 'update', id, '--monthly-limit', '-1')).toMatchObject({ code: 2 });
+    expect((await run('client', 'update', id, '--name', 'Last')).out).toBe(`Client ${id} is updated.\n`);
+
+    const token = await p.clientToken({ client_id: id, client_secret: secret });
+    expect(await accounts(token)).toBe(200);
+    const rotated = await run('client', 'rotate-secret', id, '--overlap', '60');
+    const month = new Date().toISOString().slice(0, 7);
+    await vi.waitFor(async () => {
+      const shown = await run('client', 'show', id.toUpperCase(), '--json');
+      expect(JSON.parse(shown.out)).toEqual({
+        ...expected,
+        name: 'Last',
+        last_used_at: expect.any(String),
+        used: { month, requests: 2 },
+        secrets: [
+          { created_at: expect.any(String), expires_at: expect.stringMatching(/^\d{4}-.*Z$/) },
+          { created_at: expect.any(String), expires_at: null },
+        ],
+      });
+    });
+    const { out } = await run('client', 'show', id);
+    expect(out).toMatch(/^client_id {16}\S{36}\nnode_id .*\nname {21}Last\ngrant_types {14}client_credentials\n/);
+    expect(out).toContain('rate_limit               requests_per_second - requests_per_minute - requests_per_hour -\n');
+    expect(out).toContain(`used                     month ${month} requests 2\n`);
+    expect(out).toMatch(/\nsecrets {18}created_at \S+Z expires_at \S+Z, created_at \S+Z expires_at -\n/);
+    for (const hidden of [secret, /client_secret {2}(\S+)/.exec(rotated.out)?.[1]]) expect(out).not.toContain(hidden);
+    expect(await run('client', 'show', nodeId)).toEqual({
+      code: 1,
+      out: '',
+      err: `portcullis: there is no client ${nodeId}\n`,
+    });
+
+    await run('client', 'disable', id);
+    await expect(p.clientToken({ client_id: id, client_secret: secret })).rejects.toThrow('401');
+    expect((await run('client', 'enable', id)).out).toBe(`Client ${id} is active.\n`);
+    await vi.waitFor(() => p.clientToken({ client_id: id, client_secret: secret }));
+    await expect.poll(() => accounts(token)).toBe(401);
+  });
+
+  it('D1-12: tenants and supervisors are listed, of one tenant or of all, in plain text that cannot control a terminal', async () => {
+    const nodeId = await newNode();
+    const create = ['supervisor', 'create', '--node', nodeId, '--json', '--role'];
+    const ada = JSON.parse((await run(...create, 'admin', '--username', 'ada')).out);
+    const grace = JSON.parse((await run(...create, 'viewer', '--username', 'grace')).out);
+    await run('supervisor', 'disable', grace.id);
+    const listed = await run('supervisor', 'list', '--node', nodeId);
+    expect(listed.out).toBe(
+      [
+        `${'SUPERVISOR'.padEnd(36)}  ${'NODE'.padEnd(36)}  STATUS    ROLE      USERNAME`,
+        `${ada.id}  ${nodeId}  active    admin     ada`,
+        `${grace.id}  ${nodeId}  disabled  viewer    grace`,
+        '',
+      ].join('\n'),
+    );
+    const { password: _password, ...view } = ada;
+    const all = JSON.parse((await run('supervisor', 'list', '--json')).out).supervisors;
+    expect(all).toContainEqual(view);
+    expect(all.length).toBeGreaterThan(2);
+    expect(await run('supervisor', 'list', '--node', randomUUID())).toMatchObject({ code: 1, out: '' });
+    await run('node', 'create', '--name', 'Red \u001b[31mBank');
+    const nodes = await run('node', 'list');
+    expect(nodes.out).toContain(`${nodeId}  Acme\n`);
+    expect(nodes.out).toContain('  Red \\u{1b}[31mBank\n');
+    expect(JSON.parse((await run('node', 'list', '--json')).out).nodes).toContainEqual({
+      id: nodeId,
+      name: 'Acme',
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+  });
+
   it('D1-12 D3-17: supervisors get a piped or a generated password; unlocking is immediate; a new password ends their sessions', async () => {
     const nodeId = await newNode();
     const create = ['supervisor', 'create', '--node', nodeId, '--role', 'viewer', '--username'];
@@ -234,10 +335,18 @@ describe('commands on an embedded database, before its server starts and while i
     const { clientId } = createClient.client;
     const { clients } = await pasted('client', 'list');
     expect(clients.edges.at(-1).node).toMatchObject({ clientId, nodeId: node, name: 'Billing', status: 'ACTIVE' });
+    const { patchClient } = await pasted('client', 'update', clientId, '--grants', 'password', '--monthly-limit', '5');
+    expect(patchClient).toMatchObject({ __typename: 'Client', id: clientId });
+    const { client: shown } = await pasted('client', 'show', clientId);
+    expect(shown).toMatchObject({ clientId, monthlyLimit: 5, grantTypes: ['PASSWORD'], previousSecretExpiresAt: null });
+    const { supervisors } = await pasted('supervisor', 'list');
+    expect(supervisors.edges.at(-1).node).toMatchObject({ username: 'Ada', role: 'viewer', status: 'ACTIVE' });
     const { rotateClientSecret } = await pasted('client', 'rotate-secret', clientId, '--overlap', '60');
     expect(rotateClientSecret.client).toEqual({ clientId });
     const { setClientStatus } = await pasted('client', 'disable', clientId);
     expect(setClientStatus).toEqual({ __typename: 'Client', id: clientId, status: 'DISABLED' });
+    const enabled = await pasted('client', 'enable', clientId);
+    expect(enabled.setClientStatus).toEqual({ __typename: 'Client', id: clientId, status: 'ACTIVE' });
 
     const create = ['supervisor', 'create', '--node', node, '--username', 'grace', '--role', 'viewer'];
     expect(await said(create, PASSWORD)).not.toContain(PASSWORD);

@@ -26,7 +26,7 @@ const OFFERED: [line: string, offered: string[]][] = [
   ['portcullis ', FIRST],
   ['portcullis c', ['clashes', 'client', 'completion', 'config']],
   ['portcullis --v', ['--version']],
-  ['portcullis client ', ['create', 'list', 'rotate-secret', 'disable']],
+  ['portcullis client ', ['create', 'list', 'show', 'update', 'rotate-secret', 'disable', 'enable']],
   ['portcullis client r', ['rotate-secret']],
   ['portcullis client create --refr', ['--refresh-reuse-detection']],
   ['portcullis client create --name x ', flagsOf('client create')],
@@ -37,8 +37,8 @@ const OFFERED: [line: string, offered: string[]][] = [
   ['portcullis wat ', []],
 ];
 
-async function scriptOf(): Promise<string> {
-  const { code, out, err } = await portcullis(['completion']);
+async function scriptOf(...shell: string[]): Promise<string> {
+  const { code, out, err } = await portcullis(['completion', ...shell]);
   expect({ code, err }).toEqual({ code: 0, err: '' });
   return out;
 }
@@ -69,6 +69,37 @@ exit 0`;
   for (const [index, [line, offered]] of OFFERED.entries()) {
     expect([line, answers[index]?.toSorted()]).toEqual([line, offered.toSorted()]);
   }
+});
+
+const hasZsh = spawnSync('zsh', ['--version']).status === 0;
+
+it.skipIf(!hasZsh)(`D1-12: completion zsh completes the same in a real zsh${hasZsh ? '' : ' [no zsh]'}`, async () => {
+  const asked = OFFERED.map(([line]) => `ask ${JSON.stringify(line)}`);
+  const program = `compdef() { [[ "$*" == '_portcullis portcullis' ]] || print -u2 'another function completes' }
+compadd() { shift; print -l -- "$@"; (( $# )) }
+_files() { : }
+${await scriptOf('zsh')}
+ask() {
+  words=("\${(@s: :)1}") CURRENT=\${#words}
+  _portcullis
+  print -n "\\f"
+}
+${asked.join('\n')}`;
+  const { stdout, stderr, status } = spawnSync('zsh', ['-f'], { input: program, encoding: 'utf8' });
+  expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
+  const answers = stdout.split('\f').map((answer) => answer.split('\n').filter((word) => word !== ''));
+  for (const [index, [line, offered]] of OFFERED.entries()) {
+    // Here the shell itself leaves out what does not begin with the last word.
+    const last = line.slice(line.lastIndexOf(' ') + 1);
+    const matching = answers[index]?.filter((word) => word.startsWith(last));
+    expect([line, matching?.toSorted()]).toEqual([line, offered.toSorted()]);
+  }
+});
+
+it('D1-12: completion of another shell is a usage error that names those there are', async () => {
+  const { code, err } = await portcullis(['completion', 'fish']);
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('SHELL must be bash or zsh') });
+  expect(await scriptOf('bash')).toBe(await scriptOf());
 });
 
 it('D1-12: completion --json prints the script as a member', async () => {

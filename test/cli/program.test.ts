@@ -61,6 +61,7 @@ const STEPS: Readonly<Record<string, Step>> = {
   migrate: { args: () => [], prints: /migrations/ },
   seed: { args: () => ['--json'], prints: /"demo"/ },
   'node create': { args: () => ['--name', 'Acme', '--id', NODE], prints: new RegExp(NODE) },
+  'node list': { args: () => [], prints: /Acme/, after: 'node create' },
   'reference load': { args: ({ folder }) => [join(folder.path, 'platform.ndjson')], prints: /1/, after: 'node create' },
   'client create': {
     args: () => [
@@ -79,14 +80,22 @@ const STEPS: Readonly<Record<string, Step>> = {
     after: 'node create',
   },
   'client list': { args: () => ['--node', NODE], prints: /Machine/, after: 'client create' },
+  'client show': { args: ({ ids }) => [ids.client ?? ''], prints: /^client_id /, after: 'client create' },
+  'client update': {
+    args: ({ ids }) => [ids.client ?? '', '--monthly-limit', '5'],
+    prints: /updated/,
+    after: 'client create',
+  },
   'client rotate-secret': { args: ({ ids }) => [ids.client ?? ''], prints: /./, after: 'client create' },
   'client disable': { args: ({ ids }) => [ids.client ?? ''], prints: /disabled/, after: 'client rotate-secret' },
+  'client enable': { args: ({ ids }) => [ids.client ?? ''], prints: /active/, after: 'client disable' },
   'supervisor create': {
     args: () => ['--node', NODE, '--username', 'grace', '--role', 'viewer', '--json'],
     prints: /password/,
     keeps: ['supervisor', 'id'],
     after: 'node create',
   },
+  'supervisor list': { args: () => ['--node', NODE], prints: /grace/, after: 'supervisor create' },
   'supervisor set-password': {
     args: ({ ids }) => [ids.supervisor ?? ''],
     input: 'correct horse battery staple\n',

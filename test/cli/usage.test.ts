@@ -114,7 +114,10 @@ it.each([
   [['migrate', '--wat'], '--json, --help'],
   [['migrate', '--json', '--json'], '--json is given more than once'],
   [['migrate', 'now'], 'usage: portcullis migrate'],
-  [['client'], 'no command client: there is client create, client list, client rotate-secret, client disable'],
+  [
+    ['client'],
+    'no command client: there is client create, client list, client show, client update, client rotate-secret, client disable, client enable',
+  ],
   [['client', '--hlep'], 'no command client: there is client create,'],
   [['client', 'create'], 'missing --node, --name, --grants, --scopes; usage: portcullis client create --node ID'],
   [CLIENT.with(3, 'here'), '--node must be a UUID such as'],

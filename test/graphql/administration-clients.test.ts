@@ -6,8 +6,10 @@ import { rows } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
   type ClientInput,
+  type ClientPatch,
   ClientsDocument,
   CreateClientDocument,
+  PatchClientDocument,
   RotateClientSecretDocument,
   SetClientStatusDocument,
   UpdateClientDocument,
@@ -92,6 +94,48 @@ describe('a client', () => {
     });
     const read = await operate(p, token, ClientDocument, { id: client.id.toUpperCase() });
     expect(result).toEqual({ __typename: 'Client', ...read.client });
+  });
+
+  it('DG-01: a patch changes the given members, and inside them the given ones; what is absent or null stays', async () => {
+    const { client } = await createdClient(p, token, FULL);
+    const limits = { requestsPerSecond: 1_000, requestsPerMinute: null, requestsPerHour: 5_000 };
+    const patches: [ClientPatch, Partial<typeof client>][] = [
+      [{}, {}],
+      [{ name: 'Other', scopes: null, rateLimit: null }, { name: 'Other' }],
+      [{ rateLimit: { requestsPerMinute: 7 } }, { rateLimit: { ...limits, requestsPerMinute: 7 } }],
+      [
+        { rateLimit: { requestsPerSecond: 0, requestsPerHour: null } },
+        { rateLimit: { ...limits, requestsPerSecond: null, requestsPerMinute: 7 } },
+      ],
+      [{ rateLimit: { requestsPerMinute: 0, requestsPerHour: 0 } }, { rateLimit: null }],
+      [{ monthlyLimit: 5 }, { monthlyLimit: 5 }],
+      [{ monthlyLimit: 0 }, { monthlyLimit: null }],
+      [{ tokenExpiry: { duration: 120 } }, { tokenExpiry: { enabled: false, duration: 120 } }],
+      [{ tokenExpiry: { enabled: true } }, { tokenExpiry: { enabled: true, duration: 120 } }],
+      [{ allowedIps: [] }, { allowedIps: [] }],
+      [{ certFingerprint: '' }, { certFingerprint: null }],
+      [{ requireCertificate: true }, { requireCertificate: true }],
+      [{ refreshReuseDetection: false }, { refreshReuseDetection: false }],
+      [{ grantTypes: ['CLIENT_CREDENTIALS'] }, { grantTypes: ['CLIENT_CREDENTIALS'] }],
+      [{ scopes: ['users:read'] }, { scopes: ['users:read'] }],
+    ];
+    let expected: object = client;
+    for (const [patch, change] of patches) {
+      expected = { ...expected, ...change, updatedAt: expect.any(String) };
+      const { result } = await operate(p, token, PatchClientDocument, { id: client.id, input: patch });
+      expect(result).toEqual({ __typename: 'Client', ...expected });
+    }
+    expect((await operate(p, token, ClientDocument, { id: client.id })).client).toEqual(expected);
+  });
+
+  it('D3-31: a patch that takes a scope away revokes the tokens that the client has', async () => {
+    const { client, credentials } = await createdClient(p, token, { scopes: ['accounts:read', 'users:read'] });
+    const own = await p.clientToken(credentials);
+    const status = async () => (await p.call('GET', '/v1/accounts', { token: own })).status;
+    await operate(p, token, PatchClientDocument, { id: client.id, input: { name: 'Renamed' } });
+    expect(await status()).toBe(200);
+    await operate(p, token, PatchClientDocument, { id: client.id, input: { scopes: ['accounts:read'] } });
+    await expect.poll(status).toBe(401);
   });
 
   it('2.2-01: the new settings apply at once', async () => {

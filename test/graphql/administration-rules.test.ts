@@ -18,6 +18,7 @@ import {
   type ClientInput,
   CreateClientDocument,
   CreateSupervisorDocument,
+  PatchClientDocument,
   RevokeSessionsDocument,
   RotateClientSecretDocument,
   SetClientStatusDocument,
@@ -77,10 +78,14 @@ describe('a client with clients:manage and few other permissions', () => {
     const before = await client(strong);
     const less = await operate(p, weak, UpdateClientDocument, { id: strong, input: INPUT });
     expect(less.result).toMatchObject(FORBIDDEN);
+    const patched = await operate(p, weak, PatchClientDocument, { id: strong, input: { name: 'Renamed' } });
+    expect(patched.result).toMatchObject(FORBIDDEN);
     expect(await client(strong)).toEqual(before);
     const { client: own } = await createdClient(p, weak);
     const more = await operate(p, weak, UpdateClientDocument, { id: own.id, input: { ...INPUT, scopes: [LACKED] } });
     expect(more.result).toMatchObject(FORBIDDEN);
+    const added = await operate(p, weak, PatchClientDocument, { id: own.id, input: { scopes: [LACKED] } });
+    expect(added.result).toMatchObject(FORBIDDEN);
     const same = await operate(p, weak, UpdateClientDocument, { id: own.id, input: { ...INPUT, name: 'Renamed' } });
     expect(same.result).toMatchObject({ __typename: 'Client', name: 'Renamed' });
   });

@@ -84,6 +84,13 @@ const CASES: Record<string, Cases> = {
     ],
     NotFoundError: `(id: "${UUID}", input: ${CLIENT})`,
   },
+  patchClient: {
+    ValidationError: [
+      '(id: "CLIENT", input: {name: "", grantTypes: [], allowedIps: ["x"], rateLimit: {requestsPerHour: -1}})',
+      ...['name', 'grantTypes', 'allowedIps.0', 'rateLimit.requestsPerHour'],
+    ],
+    NotFoundError: `(id: "${UUID}", input: {name: "x"})`,
+  },
   rotateClientSecret: {
     ValidationError: ['(id: "CLIENT", overlapSeconds: -1)', 'overlapSeconds'],
     NotFoundError: `(id: "${UUID}")`,

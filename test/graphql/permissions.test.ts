@@ -39,7 +39,7 @@ const OF_MUTATION = byName<Permission | null>([
   ['transactions:write', 'registerTransaction'],
   [
     'clients:manage',
-    'createClient updateClient rotateClientSecret setClientStatus createSupervisor setSupervisorStatus',
+    'createClient updateClient patchClient rotateClientSecret setClientStatus createSupervisor setSupervisorStatus',
   ],
   ['clients:manage', 'setSupervisorPassword setSupervisorRole unlockSupervisor revokeSessions'],
   [null, 'changeOwnPassword endOwnSessions'],
@@ -95,6 +95,7 @@ const ARGUMENTS: Record<string, string> = {
   'Subscription.transaction': '(id: "tx")',
   'Query.client': '(id: "x")',
   'Mutation.createClient': '(input: {name: "x", grantTypes: [PASSWORD], scopes: []})',
+  'Mutation.patchClient': '(id: "x", input: {name: "x"})',
   'Mutation.updateClient': '(id: "x", input: {name: "x", grantTypes: [PASSWORD], scopes: []})',
   'Mutation.rotateClientSecret': '(id: "x")',
   'Mutation.setClientStatus': '(id: "x", status: ACTIVE)',

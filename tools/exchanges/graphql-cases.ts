@@ -222,6 +222,7 @@ function mutationInputs(made: Made): [name: string, variables: Variables][] {
   return [
     ['createClient', { input: CLIENT_INPUT }],
     ['updateClient', { id: made.client, input: CLIENT_INPUT }],
+    ['patchClient', { id: made.client, input: { name: 'Renamed', monthlyLimit: 0 } }],
     ['rotateClientSecret', { id: made.client, overlapSeconds: 60 }],
     ['setClientStatus', { id: made.client, status: 'DISABLED' }],
     ['createSupervisor', { input: { username: 'carol', password: 'password-of-carol', role: 'viewer' } }],

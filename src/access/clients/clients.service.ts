@@ -58,6 +58,33 @@ function secondsOf(time: string | null): number {
 /** A row of `clients`, which has no secret; times are PostgreSQL's text in UTC, to the microsecond. */
 export type ClientRow = Selectable<Tables['clients']>;
 
+/** Returns the members of a client that can be changed, and `is_console`, in the REST names; null is a limit that is not set. */
+export function clientMembers(row: ClientRow) {
+  return {
+    name: row.name,
+    grant_types: row.grant_types,
+    scopes: row.scopes,
+    token_expiry: {
+      enabled: row.token_expiry_enabled,
+      duration: row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
+    },
+    allowed_ips: row.allowed_ips,
+    require_certificate: row.require_certificate,
+    cert_fingerprint: row.cert_fingerprint,
+    rate_limit: {
+      requests_per_second: row.requests_per_second,
+      requests_per_minute: row.requests_per_minute,
+      requests_per_hour: row.requests_per_hour,
+    },
+    monthly_limit: row.monthly_limit,
+    refresh_reuse_detection: row.refresh_reuse_detection,
+    is_console: row.is_console,
+  };
+}
+
+/** What `clientMembers` returns. */
+export type ClientMembers = ReturnType<typeof clientMembers>;
+
 /** Reads the clients of a tenant by keyset, active or not, oldest first. */
 export const ClientPages = keysetList({
   rows: (k) => k.selectFrom('clients').selectAll(),

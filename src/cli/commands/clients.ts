@@ -1,16 +1,14 @@
 import { OPERATOR } from '../../access/administration/administration.ts';
-import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
+import { type ClientRow, clientMembers, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
-import { clientInput, GRANT_TYPES, rotationInput } from '../../features/clients/client.input.ts';
+import { clientInput, clientPatchInput, GRANT_TYPES, rotationInput } from '../../features/clients/client.input.ts';
 import { camelName } from '../../lib/camel-name.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
-import type { PageKey } from '../../lib/keyset.ts';
-import type { Db } from '../../platform/database/database.ts';
 import { changeCommand } from '../kit/change-command.ts';
-import { type CommandBody, CommandError, type CommandInput } from '../kit/command.ts';
+import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { changed, nodesOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
-import { printRows } from '../kit/print-rows.ts';
+import { listCommand } from '../kit/list-command.ts';
+import { changed, nodeOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
 import { graphql, mutation } from '../kit/running-instance.ts';
 
@@ -19,30 +17,31 @@ function clientView(row: ClientRow) {
   return {
     client_id: row.id,
     node_id: row.node_id,
-    name: row.name,
-    grant_types: row.grant_types,
-    scopes: row.scopes,
-    token_expiry: {
-      enabled: row.token_expiry_enabled,
-      duration: row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
-    },
-    allowed_ips: row.allowed_ips,
-    require_certificate: row.require_certificate,
-    cert_fingerprint: row.cert_fingerprint,
-    rate_limit: {
-      requests_per_second: row.requests_per_second,
-      requests_per_minute: row.requests_per_minute,
-      requests_per_hour: row.requests_per_hour,
-    },
-    monthly_limit: row.monthly_limit,
-    refresh_reuse_detection: row.refresh_reuse_detection,
-    is_console: row.is_console,
+    ...clientMembers(row),
     status: row.status,
     last_used_at: isoFromPgOrNull(row.last_used_at),
     created_at: isoFromPg(row.created_at),
     updated_at: isoFromPg(row.updated_at),
   };
 }
+
+const NO_TOKEN_EXPIRY = { help: 'issue access tokens that do not expire', isSwitch: true };
+const REUSE_DETECTION = { help: 'revoke the session if a refresh token is used twice', isSwitch: true };
+/** The flags that restrict a client. */
+const GUARD_FLAGS = {
+  'allowed-ips': { help: 'comma-separated IP addresses or CIDR ranges, such as 192.0.2.7,2001:db8::/32' },
+  'require-certificate': {
+    help: 'require a client certificate; without --cert-fingerprint every request is rejected',
+    isSwitch: true,
+  },
+  'cert-fingerprint': {
+    help: 'fingerprint of the certificate (SHA-1, SHA-256, SHA-384 or SHA-512), with or without colons',
+  },
+  'requests-per-second': { help: 'maximum requests per second' },
+  'requests-per-minute': { help: 'maximum requests per minute' },
+  'requests-per-hour': { help: 'maximum requests per hour' },
+  'monthly-limit': { help: 'maximum requests per calendar month (UTC)' },
+};
 
 /** `portcullis client create`: creates a client of a tenant and prints its secret. */
 export const clientCreate: CommandBody = {
@@ -61,21 +60,10 @@ export const clientCreate: CommandBody = {
       unless: 'console',
     },
     'token-duration': { help: `lifetime of its access tokens in seconds (${DEFAULT_DURATION_SECONDS})` },
-    'no-token-expiry': { help: 'issue access tokens that do not expire', isSwitch: true },
-    'allowed-ips': { help: 'comma-separated IP addresses or CIDR ranges, such as 192.0.2.7,2001:db8::/32' },
-    'require-certificate': {
-      help: 'require a client certificate; without --cert-fingerprint every request is rejected',
-      isSwitch: true,
-    },
-    'cert-fingerprint': {
-      help: 'fingerprint of the certificate (SHA-1, SHA-256, SHA-384 or SHA-512), with or without colons',
-    },
-    'requests-per-second': { help: 'maximum requests per second' },
-    'requests-per-minute': { help: 'maximum requests per minute' },
-    'requests-per-hour': { help: 'maximum requests per hour' },
-    'monthly-limit': { help: 'maximum requests per calendar month (UTC)' },
+    'no-token-expiry': NO_TOKEN_EXPIRY,
+    ...GUARD_FLAGS,
     console: { help: 'create a client for signing in to the console: it has no secret and no limits', isSwitch: true },
-    'refresh-reuse-detection': { help: 'revoke the session if a refresh token is used twice', isSwitch: true },
+    'refresh-reuse-detection': REUSE_DETECTION,
   },
   examples: [
     'portcullis client create --node ID --name Books --grants password --scopes accounts:read',
@@ -84,11 +72,10 @@ export const clientCreate: CommandBody = {
   ],
   async run(input) {
     const nodeId = uuid('--node', text(input.flags, 'node'));
-    const flagMembers = members(input.flags);
+    const flagMembers = { ...NEW_CLIENT, ...members(input.flags), is_console: input.flags.console };
+    flagMembers.token_expiry = { ...NEW_CLIENT.token_expiry, ...flagMembers.token_expiry };
     const client = checked(clientInput, flagMembers, { grant_types: '--grants', token_expiry: '--token-duration' });
-    const variables = {
-      input: { ...inCamelCase(flagMembers), grantTypes: client.grant_types.map((grant) => grant.toUpperCase()) },
-    };
+    const variables = { input: inputOf({ ...flagMembers, grant_types: client.grant_types }) };
     const advice = mutation('createClient', '$input: ClientInput!', variables, SECRET_RESULT);
     const { clientAdministration } = await openAdministration(input, advice);
     const creating = clientAdministration.create(nodeId, OPERATOR, client);
@@ -106,6 +93,11 @@ function inCamelCase(members: object): object {
   );
 }
 
+/** Returns the members of a client as the input of a mutation has them. */
+function inputOf(members: { grant_types?: readonly string[] | undefined }): object {
+  return inCamelCase({ ...members, grant_types: members.grant_types?.map((grant) => grant.toUpperCase()) });
+}
+
 /** Returns the JSON document and the text that show a secret once; `more` is added to the text. */
 function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
   const notice = `The secret is shown only once; only its hash is stored.${more}`;
@@ -121,75 +113,155 @@ function withSecret({ client, secret }: { client: ClientRow; secret: string }, m
   ];
 }
 
-function members(flags: CommandInput['flags']): object {
-  return {
+/** What a new client has unless a flag says otherwise. */
+const NEW_CLIENT = {
+  grant_types: ['password', 'refresh_token'],
+  scopes: [],
+  token_expiry: { enabled: true, duration: DEFAULT_DURATION_SECONDS },
+};
+
+/** Returns the members that flags give, without those that no flag gives. */
+function members(flags: CommandInput['flags']) {
+  return defined({
     name: text(flags, 'name'),
-    grant_types: list(flags, 'grants', GRANT_TYPES) ?? ['password', 'refresh_token'],
-    scopes: list(flags, 'scopes', PERMISSIONS) ?? [],
-    token_expiry: {
-      enabled: flags['no-token-expiry'] !== true,
-      duration: wholeNumber(flags, 'token-duration', DEFAULT_DURATION_SECONDS) ?? DEFAULT_DURATION_SECONDS,
-    },
+    grant_types: list(flags, 'grants', GRANT_TYPES),
+    scopes: list(flags, 'scopes', PERMISSIONS),
+    token_expiry: defined({
+      enabled: toggle(flags, 'token-expiry'),
+      duration: wholeNumber(flags, 'token-duration', DEFAULT_DURATION_SECONDS),
+    }),
     allowed_ips: list(flags, 'allowed-ips'),
-    require_certificate: flags['require-certificate'] === true,
+    require_certificate: toggle(flags, 'require-certificate'),
     cert_fingerprint: text(flags, 'cert-fingerprint'),
-    rate_limit: {
+    rate_limit: defined({
       requests_per_second: wholeNumber(flags, 'requests-per-second', 10),
       requests_per_minute: wholeNumber(flags, 'requests-per-minute', 600),
       requests_per_hour: wholeNumber(flags, 'requests-per-hour', 10_000),
-    },
+    }),
     monthly_limit: wholeNumber(flags, 'monthly-limit', 1_000_000),
-    refresh_reuse_detection: flags['refresh-reuse-detection'] === true,
-    is_console: flags.console,
-  };
+    refresh_reuse_detection: toggle(flags, 'refresh-reuse-detection'),
+  });
 }
 
-const PAGE_SIZE = 500;
-/** The most clients that one query lists. */
-const MAX_PAGE = 100;
-const QUERY = `query ($first: Int, $after: String) {
-  clients(first: $first, after: $after) {
-    edges { node { clientId nodeId status grantTypes name } }
-    pageInfo { hasNextPage endCursor }
+function toggle(flags: CommandInput['flags'], name: string): boolean | undefined {
+  return flags[`no-${name}`] === true ? false : flags[name] === true || undefined;
+}
+
+/** Returns an object without the members that are undefined; undefined if no other is left. */
+function defined<Members extends object>(all: Members): Partial<Members> | undefined {
+  const entries = Object.entries(all).filter(([, value]) => value !== undefined);
+  return entries.length === 0 ? undefined : (Object.fromEntries(entries) as Partial<Members>);
+}
+
+/** `portcullis client update`: changes the given members of a client. */
+export const clientUpdate = changeCommand({
+  noun: 'client',
+  positional: 'CLIENT_ID',
+  description: [
+    'Changes only what flags give, and shows the client. --allowed-ips "" and --cert-fingerprint "" remove that restriction,',
+    'and 0 removes a limit. A scope that is taken away, and --token-expiry, revoke its own tokens. Running processes follow',
+    'within a second.',
+  ].join('\n'),
+  flags: {
+    name: { help: 'display name' },
+    grants: { help: `of ${GRANT_TYPES.join(',')}` },
+    scopes: { help: 'all scopes that it has from now on, comma-separated' },
+    'token-duration': { help: 'lifetime of its access tokens in seconds' },
+    'token-expiry': { help: 'issue access tokens that expire', isSwitch: true },
+    'no-token-expiry': NO_TOKEN_EXPIRY,
+    ...GUARD_FLAGS,
+    'no-require-certificate': { help: 'do not require a client certificate', isSwitch: true },
+    'refresh-reuse-detection': REUSE_DETECTION,
+    'no-refresh-reuse-detection': { help: 'allow a refresh token to be used again', isSwitch: true },
+  },
+  examples: [
+    'portcullis client update CLIENT_ID --monthly-limit 2000000',
+    'portcullis client update CLIENT_ID --requests-per-second 0 --allowed-ips "" --json',
+  ],
+  readFlags({ flags }) {
+    const changes = members(flags);
+    if (!changes) throw new UsageError('nothing to change: give at least one flag, such as --name');
+    return checked(clientPatchInput, changes, { grant_types: '--grants', token_expiry: '--token-duration' });
+  },
+  advice: (id, patch) =>
+    mutation('patchClient', '$id: ID!, $input: ClientPatch!', { id, input: inputOf(patch) }, 'Client { id name }'),
+  change: async ({ clientAdministration }, nodeId, id, patch) =>
+    clientView(await clientAdministration.patch(nodeId, OPERATOR, id, patch)),
+  now: () => 'updated',
+});
+
+/** `portcullis client list`: prints the clients of one tenant or of all. */
+export const clientList = listCommand({
+  name: 'clients',
+  description:
+    'Lists clients, active or not, oldest first within each tenant. Secrets are not stored and cannot be shown.',
+  selection: 'clientId nodeId status grantTypes name',
+  pages: ({ clientPages }) => clientPages,
+  head: `${'CLIENT'.padEnd(36)}  ${'NODE'.padEnd(36)}  STATUS    GRANTS  NAME\n`,
+  view: clientView,
+  line: ({ id, node_id: nodeId, status, grant_types: grants, name }) =>
+    `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`,
+});
+
+const SHOWN = `query ($id: ID!) {
+  client(id: $id) {
+    clientId name status grantTypes scopes monthlyLimit previousSecretExpiresAt
+    rateLimit { requestsPerSecond requestsPerMinute requestsPerHour }
   }
 }`;
 
-/** `portcullis client list`: prints the clients of one tenant or of all. */
-export const clientList: CommandBody = {
-  description:
-    'Lists clients, active or not, oldest first within each tenant. Secrets are not stored and cannot be shown.',
-  flags: { node: { help: 'limit to clients of this tenant' } },
-  examples: ['portcullis client list', 'portcullis client list --node ID --json'],
+/** `portcullis client show`: prints one client with its use and its secrets' ends. */
+export const clientShow: CommandBody = {
+  description: [
+    'Shows a client: its restrictions, the requests that count for its quota this month as last saved (processes save them',
+    'every few seconds), and from when until when each of its secrets is valid. Secrets are not stored and cannot be shown.',
+  ].join('\n'),
+  positionals: ['CLIENT_ID'],
+  examples: ['portcullis client show CLIENT_ID', 'portcullis client show CLIENT_ID --json'],
   async run(input) {
-    const node = text(input.flags, 'node');
-    const nodeId = node === undefined ? undefined : uuid('--node', node);
-    const db = await openReading(input, graphql(QUERY, { first: MAX_PAGE }));
-    const nodes = await nodesOf(db, nodeId);
-    if (nodeId !== undefined && nodes.length === 0) throw new CommandError(`there is no node ${nodeId}`);
-    return printRows(input, { name: 'clients', rows: rowsOf(db, nodes), head: HEAD, view: clientView, line });
+    const id = uuid('CLIENT_ID', input.positionals[0]);
+    const db = await openReading(input, graphql(SHOWN, { id }));
+    const absent = `there is no client ${id}`;
+    const scoped = db.forNode(await nodeOf(db, 'clients', id, absent));
+    const now = new Date().toISOString();
+    const month = now.slice(0, 'YYYY-MM'.length);
+    const [[row], [quota], secrets] = await Promise.all([
+      scoped.run((k) => k.selectFrom('clients').selectAll().where('id', '=', id)),
+      scoped.run((k) =>
+        k.selectFrom('client_quotas').select('used').where('client_id', '=', id).where('month', '=', month),
+      ),
+      scoped.run((k) =>
+        k
+          .selectFrom('client_secrets')
+          .select(['created_at', 'expires_at'])
+          .where('client_id', '=', id)
+          .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+          .orderBy('created_at'),
+      ),
+    ]);
+    if (!row) throw new CommandError(absent);
+    const document = {
+      ...clientView(row),
+      used: { month, requests: Number(quota?.used ?? 0) },
+      secrets: secrets.map((secret) => ({
+        created_at: isoFromPg(secret.created_at),
+        expires_at: isoFromPgOrNull(secret.expires_at),
+      })),
+    };
+    const lines = Object.entries(document).map(([name, value]) => `${name.padEnd(LABEL_WIDTH)}${shown(value)}\n`);
+    return input.answer(document, lines.join(''));
   },
 };
 
-/** Yields the clients of the tenants page by page, so that only one page is in memory. */
-async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientRow> {
-  const { clientPages } = (await import('../../app/access.ts')).buildAccessPages(db);
-  for (const nodeId of nodes) {
-    let after: PageKey | undefined;
-    for (;;) {
-      const request = { size: PAGE_SIZE, backward: false, after, before: undefined };
-      const { rows, hasMore } = await clientPages.page(nodeId, {}, request);
-      yield* rows;
-      const last = rows.at(-1);
-      if (!hasMore || !last) break;
-      after = { at: last.created_at, id: last.id };
-    }
-  }
-}
+const LABEL_WIDTH = 'refresh_reuse_detection  '.length;
 
-const HEAD = `${'CLIENT'.padEnd(36)}  ${'NODE'.padEnd(36)}  STATUS    GRANTS  NAME\n`;
-
-function line({ id, node_id: nodeId, status, grant_types: grants, name }: ClientRow): string {
-  return `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`;
+/** Returns a member of a client as text: `2 of 3, 4 of 5` for the members of an object, `-` where it has no value. */
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return value.map(shown).join(', ') || '-';
+  if (typeof value !== 'object' || value === null) return value === null ? '-' : printable(String(value));
+  return Object.entries(value)
+    .map(([name, member]) => `${name} ${shown(member)}`)
+    .join(' ');
 }
 
 /** `portcullis client rotate-secret`: adds a new secret and sets when the previous one expires. */
@@ -220,18 +292,29 @@ export const clientRotateSecret: CommandBody = {
 };
 
 /** `portcullis client disable`: revokes the credentials, tokens and sessions of a client. */
-export const clientDisable = changeCommand({
-  noun: 'client',
-  positional: 'CLIENT_ID',
-  description: [
-    'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running processes follow',
-    'within a second. Enabling the client again does not restore tokens or sessions.',
-  ].join('\n'),
-  examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],
-  advice: (id) =>
-    mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', { id, status: 'DISABLED' }, 'Client { id status }'),
-  readFlags: () => undefined,
-  change: async ({ clientAdministration }, nodeId, id) =>
-    clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
-  now: () => 'disabled',
-});
+export const clientDisable = statusCommand('disabled', [
+  'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running processes follow',
+  'within a second. Enabling the client again does not restore tokens or sessions.',
+]);
+
+/** `portcullis client enable`: makes the credentials of a client work again. */
+export const clientEnable = statusCommand('active', [
+  'Enables a client: its secrets work again. Tokens and sessions that were revoked when it was disabled stay revoked.',
+]);
+
+function statusCommand(status: ClientRow['status'], description: readonly string[]): CommandBody {
+  const name = `portcullis client ${status === 'active' ? 'enable' : 'disable'} CLIENT_ID`;
+  const variables = (id: string) => ({ id, status: status.toUpperCase() });
+  return changeCommand({
+    noun: 'client',
+    positional: 'CLIENT_ID',
+    description: description.join('\n'),
+    examples: [name, `${name} --json`],
+    advice: (id) =>
+      mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', variables(id), 'Client { id status }'),
+    readFlags: () => undefined,
+    change: async ({ clientAdministration }, nodeId, id) =>
+      clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, status)),
+    now: () => status,
+  });
+}

@@ -6,6 +6,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { changeCommand } from '../kit/change-command.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
+import { listCommand } from '../kit/list-command.ts';
 import { changed, openAdministration, orCommandError } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
 import { mutation } from '../kit/running-instance.ts';
@@ -86,6 +87,19 @@ function usernameOf(username: string | undefined, name: string | undefined): str
   if (chosenName === undefined) throw new UsageError('missing --username NAME');
   return chosenName;
 }
+
+/** `portcullis supervisor list`: prints the supervisors of one tenant or of all. */
+export const supervisorList = listCommand({
+  name: 'supervisors',
+  description:
+    'Lists supervisors, active or not, oldest first within each tenant. Passwords are not stored and cannot be shown.',
+  selection: 'id status role username',
+  pages: ({ supervisorPages }) => supervisorPages,
+  head: `${'SUPERVISOR'.padEnd(36)}  ${'NODE'.padEnd(36)}  STATUS    ROLE      USERNAME\n`,
+  view: supervisorView,
+  line: ({ id, node_id: nodeId, status, role, username }) =>
+    `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${role.padEnd('operator'.length)}  ${printable(username)}\n`,
+});
 
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
 export const supervisorDisable = changeCommand({

@@ -9,7 +9,7 @@ interface Change<Given, Row> extends Pick<CommandBody, 'description' | 'flags' |
   /** What the id is called in the usage. */
   positional?: string;
   /** What to do instead while an embedded run uses the database. */
-  advice(id: string): Advice;
+  advice(id: string, given: Given): Advice;
   /** Reads the flags. @throws UsageError for invalid ones. */
   readFlags(input: CommandInput): Given;
   change(
@@ -31,7 +31,7 @@ export function changeCommand<Given, Row extends object>(change: Change<Given, R
     async run(input) {
       const id = uuid(positional, input.positionals[0]);
       const read = readFlags(input);
-      const row = await changed(input, noun, id, advice(id), (services, nodeId) =>
+      const row = await changed(input, noun, id, advice(id, read), (services, nodeId) =>
         change.change(services, nodeId, id, read),
       );
       return input.answer(row, `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${id} is ${now(row)}.\n`);

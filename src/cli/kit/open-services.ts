@@ -82,16 +82,15 @@ export async function nodeOf(
   return row.node_id;
 }
 
-/** Returns the ids of all tenants, or only the given one; an empty list if that does not exist. */
-export async function nodesOf(db: Db, nodeId: string | undefined): Promise<string[]> {
-  const rows = await db.unscoped('operators list one node or all').run((k) =>
+/** Returns all tenants, or only the given one; an empty list if that does not exist. */
+export function nodesOf(db: Db, nodeId?: string) {
+  return db.unscoped('operators list one node or all').run((k) =>
     k
       .selectFrom('nodes')
-      .select('id')
+      .select(['id', 'name', 'created_at'])
       .$if(nodeId !== undefined, (query) => query.where('id', '=', nodeId ?? ''))
       .orderBy('id'),
   );
-  return rows.map(({ id }) => id);
 }
 
 /**

@@ -1,9 +1,10 @@
 import { type CommandInput, EXIT_OK } from './command.ts';
 
-interface PrintedRows<Row> {
+/** The rows that a command prints. */
+export interface PrintedRows<Row> {
   /** What the rows are called, such as `clients`; the member of the JSON document that contains them. */
   name: string;
-  rows: AsyncIterable<Row>;
+  rows: AsyncIterable<Row> | Iterable<Row>;
   /** The names of the columns, as a line of text. */
   head?: string;
   /** Returns a row as it appears in the JSON document. */

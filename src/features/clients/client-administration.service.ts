@@ -5,7 +5,12 @@ import {
   refuseAdministration,
   UNBOUND,
 } from '../../access/administration/administration.ts';
-import { type ClientRow, hashClientSecret } from '../../access/clients/clients.service.ts';
+import {
+  type ClientMembers,
+  type ClientRow,
+  clientMembers,
+  hashClientSecret,
+} from '../../access/clients/clients.service.ts';
 import type { AccessChange, AccessChanges } from '../../access/revocation/access-changes.ts';
 import type { DatabaseClock } from '../../access/revocation/database-clock.ts';
 import type { Sessions } from '../../access/revocation/sessions.ts';
@@ -16,7 +21,7 @@ import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
 import { invalidInput, notFound } from '../../platform/errors.ts';
-import type { ClientInput } from './client.input.ts';
+import type { ClientInput, ClientPatch } from './client.input.ts';
 
 const SECOND_MS = 1_000;
 /** The time, in ms, within which every process learns of a change of a client. */
@@ -79,10 +84,30 @@ export class ClientAdministration {
    * valid.
    */
   replace(nodeId: string, administrator: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
+    return this.#rewrite(nodeId, administrator, id, () => input);
+  }
+
+  /** Replaces only the given members of a client, by the same rules. */
+  patch(nodeId: string, administrator: Administrator, id: string, patch: ClientPatch): Promise<ClientRow> {
+    return this.#rewrite(nodeId, administrator, id, (before) => {
+      const members = clientMembers(before);
+      const token_expiry = { ...members.token_expiry, ...patch.token_expiry };
+      const rate_limit = { ...members.rate_limit, ...patch.rate_limit };
+      // An absent member of a patch is no member of the object.
+      return { ...members, ...patch, token_expiry, rate_limit } as ClientMembers;
+    });
+  }
+
+  #rewrite(
+    nodeId: string,
+    administrator: Administrator,
+    id: string,
+    inputFor: (before: ClientRow) => ClientInput | ClientMembers,
+  ): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before) => {
-      const columns = columnsOf(input);
+      const columns = columnsOf(inputFor(before));
       if (columns.is_console !== before.is_console) throw invalidInput('is_console', 'cannot be changed');
-      const scopes = [...before.scopes, ...input.scopes];
+      const scopes = [...before.scopes, ...columns.scopes];
       const target = { clientId: before.id, scopes, bounds: columns };
       const { db, clock } = this.#deps;
       await refuseAdministration(db, nodeId, administrator, 'replace', target);
@@ -234,7 +259,7 @@ export class ClientAdministration {
  * Returns the columns of a client.
  * @throws Refusal `invalid_input` for a console client with limits, which no sign-in would check.
  */
-function columnsOf(input: ClientInput) {
+function columnsOf(input: ClientInput | ClientMembers) {
   const { token_expiry, rate_limit, cert_fingerprint, monthly_limit, ...otherColumns } = input;
   const columns = {
     ...otherColumns,
@@ -243,10 +268,10 @@ function columnsOf(input: ClientInput) {
     token_expiry_enabled: token_expiry.enabled,
     token_expiry_duration: token_expiry.duration,
     cert_fingerprint: cert_fingerprint || null,
-    requests_per_second: rate_limit.requests_per_second ?? null,
-    requests_per_minute: rate_limit.requests_per_minute ?? null,
-    requests_per_hour: rate_limit.requests_per_hour ?? null,
-    monthly_limit: monthly_limit ?? null,
+    requests_per_second: rate_limit.requests_per_second || null,
+    requests_per_minute: rate_limit.requests_per_minute || null,
+    requests_per_hour: rate_limit.requests_per_hour || null,
+    monthly_limit: monthly_limit || null,
   };
   const isBound = columns.cert_fingerprint !== null || freerThanMaker(columns, UNBOUND).length > 0;
   if (input.is_console && isBound) {

@@ -74,6 +74,36 @@ export const clientInput = objectInput({
   is_console: z.boolean('must be a boolean').default(false),
 });
 
+const { out } = clientInput;
+const limitPatch = z.int32(WHOLE_NUMBER).min(0, 'must not be negative; 0 removes the limit').optional();
+
+/**
+ * The schema of changes to a client: an absent member stays. An empty `allowed_ips` or `cert_fingerprint` removes that
+ * restriction, and 0 a limit.
+ */
+export const clientPatchInput = objectInput({
+  name: out.shape.name.optional(),
+  grant_types: out.shape.grant_types.optional(),
+  scopes: out.shape.scopes.optional(),
+  token_expiry: objectInput({
+    enabled: z.boolean('must be a boolean').optional(),
+    duration: z.int32(WHOLE_NUMBER).min(1, 'must be at least 1 second').optional(),
+  }).optional(),
+  allowed_ips: out.shape.allowed_ips.unwrap().optional(),
+  require_certificate: out.shape.require_certificate.unwrap().optional(),
+  cert_fingerprint: out.shape.cert_fingerprint,
+  rate_limit: objectInput({
+    requests_per_second: limitPatch,
+    requests_per_minute: limitPatch,
+    requests_per_hour: limitPatch,
+  }).optional(),
+  monthly_limit: limitPatch,
+  refresh_reuse_detection: out.shape.refresh_reuse_detection.unwrap().optional(),
+});
+
+/** Changes to a client as parsed by `clientPatchInput`. */
+export type ClientPatch = z.output<typeof clientPatchInput>;
+
 /** The schema of a secret's rotation: the number of seconds for which the current secret stays valid; 0 by default. */
 export const rotationInput = objectInput({
   overlap_seconds: z

@@ -5,7 +5,7 @@ import { tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
 import { loaderPerOperation } from '../../api/graphql/kit/loaders.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
-import { clientInput, GRANT_TYPES, rotationInput } from './client.input.ts';
+import { clientInput, clientPatchInput, GRANT_TYPES, rotationInput } from './client.input.ts';
 import type { ClientAdministration, ClientWithSecret } from './client-administration.service.ts';
 
 declare module '../../api/shared/services.ts' {
@@ -183,6 +183,31 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
   });
 }
 
+/** Adds the input type of changes to a client. */
+function clientPatchType(builder: Builder, { grantType }: ClientEnums) {
+  const tokenExpiry = inputOf(builder, 'TokenExpiryPatch', "Changes to the lifetime of a client's tokens.", {
+    enabled: ['Boolean', 'Whether the tokens expire.'],
+    duration: ['Int', 'Seconds from the issue of a token to its expiry, at least 1.'],
+  });
+  const rateLimit = inputOf(builder, 'RateLimitPatch', 'Changes to rate limits; 0 removes one.', {
+    requestsPerSecond: ['Int', 'Requests per second.'],
+    requestsPerMinute: ['Int', 'Requests per minute.'],
+    requestsPerHour: ['Int', 'Requests per hour.'],
+  });
+  return inputOf(builder, 'ClientPatch', 'Changes to a client. Absent members stay, those of its members too.', {
+    name: ['String', 'The display name: 1 to 255 characters.'],
+    grantTypes: [[grantType], 'The grants that it may use: at least one.'],
+    scopes: ['[String]', 'The permissions of its own tokens. The caller must have each of them.'],
+    tokenExpiry: [tokenExpiry, 'The lifetime of its own tokens.'],
+    allowedIps: ['[String]', 'The IP addresses and CIDR ranges that it may call from; empty means any address.'],
+    requireCertificate: ['Boolean', 'Whether it must present a client certificate.'],
+    certFingerprint: ['String', 'The fingerprint of its client certificate; empty removes it.'],
+    rateLimit: [rateLimit, 'Its rate limits.'],
+    monthlyLimit: ['Int', 'Its quota of requests per calendar month (UTC); 0 removes it.'],
+    refreshReuseDetection: ['Boolean', 'Whether each refresh token works only once.'],
+  });
+}
+
 const authScopes = { permission: 'clients:manage' } as const;
 const idOptions = { required: true, description: 'The `client_id`.' } as const;
 
@@ -225,6 +250,24 @@ function addClientMutations(builder: Builder, enums: ClientEnums): void {
       },
       resolve: (_root, { id, input: client }, context) =>
         orMember(context.services.clientAdministration.replace(...tenantAndAdministrator(context), id, client)),
+    }),
+    patchClient: t.field({
+      type: 'Client',
+      description:
+        'Changes the given members of a client; absent ones stay. Removing a scope or enabling token expiry revokes its existing tokens. Needs clients:manage and every scope that the client has or gets. An API token cannot give a client fewer restrictions than the client it was issued to.',
+      authScopes,
+      errors: errorsOf(
+        'The client; or ValidationError: a member of `input` is invalid; NotFoundError: there is no such client; ForbiddenError: the caller lacks clients:manage or a scope of the client, or the client would have fewer restrictions than the caller.',
+      ),
+      args: {
+        id: t.arg.id(idOptions),
+        input: t.arg({
+          ...parsedArgument(clientPatchType(builder, enums), clientPatchInput),
+          description: 'The members to change.',
+        }),
+      },
+      resolve: (_root, { id, input: patch }, context) =>
+        orMember(context.services.clientAdministration.patch(...tenantAndAdministrator(context), id, patch)),
     }),
     rotateClientSecret: t.field({
       type: created,

@@ -154,6 +154,7 @@ const RULE_ROWS: SurfaceRow[] = [
 const VIEWER = '{username: $text, password: "long enough", role: "viewer"}';
 const PEOPLE: SurfaceRow[] = [
   change('updateClient(id)', 'id: $id, input: {name: "c", grantTypes: [PASSWORD], scopes: []}', 'idleClient'),
+  change('patchClient(id)', 'id: $id, input: {name: "c"}', 'idleClient'),
   change('rotateClientSecret(id)', 'id: $id', 'idleClient'),
   change('setClientStatus(id)', 'id: $id, status: DISABLED', 'idleClient'),
   change('setSupervisorStatus(id)', 'id: $id, status: DISABLED', 'supervisor'),

@@ -1,8 +1,11 @@
 import { parseReferenceChange } from '../../features/reference/reference.input.ts';
+import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
-import { openFeatures, REFERENCE_OPENING } from '../kit/open-services.ts';
+import { nodesOf, openFeatures, openReading, REFERENCE_OPENING, STOP_FIRST } from '../kit/open-services.ts';
+import { printRows } from '../kit/print-rows.ts';
+import { printable } from '../kit/progress.ts';
 
 /** The version of a tenant that was created by hand; any row from the platform has a higher one and replaces it. */
 const VERSION = 0;
@@ -27,5 +30,21 @@ export const nodeCreate: CommandBody = {
     const { applied } = await reference.apply([parseReferenceChange('nodes', id, { name, version: VERSION })]);
     if (applied === 0) throw new CommandError(`the tenant ${id} exists or has existed`);
     return answer({ id, name }, `${id}\n`);
+  },
+};
+
+/** `portcullis node list`: prints all tenants. */
+export const nodeList: CommandBody = {
+  description: 'Lists all tenants (nodes) with their ids.',
+  examples: ['portcullis node list', 'portcullis node list --json'],
+  async run(input) {
+    const nodes = await nodesOf(await openReading(input, STOP_FIRST));
+    return printRows(input, {
+      name: 'nodes',
+      rows: nodes,
+      head: `${'NODE'.padEnd(36)}  NAME\n`,
+      view: (node) => ({ ...node, created_at: isoFromPg(node.created_at) }),
+      line: ({ id, name }) => `${id}  ${printable(name)}\n`,
+    });
   },
 };
