@@ -186,6 +186,7 @@ it.each(['\n', '\r\n', ''])('D1-04: every secret can be read from a file, which 
     REDIS_URL: 'redis://:hidden@cache',
     GAS_RPC_URLS: `${NETWORK}=https://me:hidden@node.example`,
     OTEL_EXPORTER_OTLP_HEADERS: 'key=hidden',
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'key=hidden',
     WEBHOOK_SIGNING_SECRET: signing,
     WEBHOOK_SIGNING_SECRET_PREVIOUS: signing,
     AUDIT_SIGNING_KEY: pem.toString().trimEnd(),

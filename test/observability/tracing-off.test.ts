@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
+import { readConfig, type TracingConfig } from '../../src/platform/config/config.ts';
 import { OtelTracer } from '../../src/platform/telemetry/otel-tracer.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { startCollector } from '../support/observability/collector.ts';
@@ -50,7 +51,8 @@ it.each(['silent', 'cutting'] as const)(
   async (mood) => {
     await using collector = await startCollector();
     collector.mood = mood;
-    const config = { endpoint: collector.url, headers: {}, serviceName: 'test', ratio: 1, exportEveryMs: 10 };
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '10' };
+    const config = readConfig(env).config.tracing as TracingConfig;
     const told = { taken: 0, refused: 0, dropped: 0 };
     const tracer = new OtelTracer(config, '0', (spans, outcome) => {
       told[outcome] += spans;

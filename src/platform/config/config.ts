@@ -46,6 +46,7 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'REDIS_URL',
   'KAFKA_SASL_PASSWORD',
   'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
   'GAS_RPC_URLS',
   'JWT_SECRET_USER',
   'JWT_SECRET_USER_PREVIOUS',
@@ -174,10 +175,13 @@ const LIKELY: Readonly<Record<string, string>> = {
   TRUSTED_PROXIES: 'TRUST_PROXY',
 };
 
+const TRACES = 'docs/configuration.md#traces';
+
 function misspelt(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     const suggestion = respelt(name, NAMES) ?? LIKELY[respelt(name, Object.keys(LIKELY)) ?? ''];
-    return suggestion === undefined || suggestion === name ? [] : `${name} is unknown: did you mean ${suggestion}?`;
+    if (suggestion !== undefined) return suggestion === name ? [] : `${name} is unknown: did you mean ${suggestion}?`;
+    return name.startsWith('OTEL_') ? `${name} is not read: ${TRACES} lists the OTEL_ variables that are` : [];
   });
 }
 
@@ -333,20 +337,33 @@ function checkpointsOf(setting: string | undefined) {
 }
 
 function tracingConfig(env: Env) {
-  if (env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url = base && `${base}/v1/traces` } =
+    env;
+  if (url === undefined) return undefined;
+  const { 'service.name': namedThere = 'portcullis', ...attributes } = env.OTEL_RESOURCE_ATTRIBUTES ?? {};
   return {
-    /** The base URL of the collector, to which the OTLP paths are appended. */
-    endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT,
+    /** The URL of each export. */
+    url,
     /** The HTTP headers of each export, such as credentials. */
-    headers: env.OTEL_EXPORTER_OTLP_HEADERS ?? {},
-    serviceName: env.OTEL_SERVICE_NAME,
+    headers: { ...env.OTEL_EXPORTER_OTLP_HEADERS, ...env.OTEL_EXPORTER_OTLP_TRACES_HEADERS },
+    timeoutMs: env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? env.OTEL_EXPORTER_OTLP_TIMEOUT,
+    serviceName: env.OTEL_SERVICE_NAME ?? namedThere,
+    /** Further attributes of the process. */
+    attributes,
+    /** Whether the SDK makes the sampler that its variable names. */
+    isSamplerNamed: env.OTEL_TRACES_SAMPLER !== undefined,
     /**
      * The fraction of traces to record, 0 to 1, among those that begin here; all others follow the decision made where
      * they began.
      */
     ratio: env.OTEL_TRACES_SAMPLER_ARG,
-    /** How long a span waits to be exported together with others, in milliseconds. */
+    /** How long a span waits to be exported together with others, and how long its export may take, in milliseconds. */
     exportEveryMs: env.OTEL_BSP_SCHEDULE_DELAY,
+    exportTimeoutMs: env.OTEL_BSP_EXPORT_TIMEOUT,
+    /** The most spans that wait to be exported, and of one export. */
+    maxWaiting: env.OTEL_BSP_MAX_QUEUE_SIZE,
+    maxBatch: env.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
+    maxCharacters: env.OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT ?? env.OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT,
   };
 }
 

@@ -166,11 +166,14 @@ function gasNodesIn(text: string) {
   return isRight && new Set(nodes.map(([id]) => id)).size === nodes.length ? nodes : undefined;
 }
 
-export const otlpHeaders = z
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
+export const sampler = z.enum(SAMPLERS, SAMPLERS.join(', '));
+export const compression = z.enum(['gzip', 'none'], 'gzip or none');
+export const otlpPairs = z
   .string()
-  .transform(readAs(headersIn, 'a comma-separated list of name=value, the values percent-encoded'));
+  .transform(readAs(pairsIn, 'a comma-separated list of name=value, the values percent-encoded'));
 
-function headersIn(text: string) {
+function pairsIn(text: string) {
   const pairs = text.split(',').map((part) => /^\s*([\w!#$%&'*+.^`|~-]+)=(.*?)\s*$/.exec(part));
   if (!pairs.every((pair) => pair !== null)) return undefined;
   return parsedOrNone(() =>

@@ -3,6 +3,7 @@ import {
   atLeastOne,
   brokers,
   checkpoints,
+  compression,
   databaseUrl,
   days,
   ed25519FormerKeys,
@@ -13,11 +14,12 @@ import {
   httpUrl,
   names,
   origins,
-  otlpHeaders,
+  otlpPairs,
   peers,
   port,
   ratio,
   redisUrl,
+  sampler,
   secret,
   signingSecret,
   text,
@@ -274,22 +276,114 @@ const features = {
   }),
 };
 
+const forTraces = (name: string) => `the same for traces alone; it goes before \`OTEL_${name}\``;
+
+const unusedLimit = (what: string) =>
+  about(atLeastOne.optional(), { description: `no effect: spans of Portcullis have no ${what}`, unset: '`128`' });
+
+/** Those of the OpenTelemetry specification that its SDK knows for traces. It reads some of them itself. */
 const telemetry = {
   OTEL_EXPORTER_OTLP_ENDPOINT: about(httpUrl.optional(), {
-    description: 'URL of the trace collector, OTLP over HTTP (docs/operations/traces.md)',
+    description: 'URL of the trace collector, OTLP over HTTP, without `/v1/traces` (docs/operations/traces.md)',
     unset: 'nothing is traced',
   }),
-  OTEL_EXPORTER_OTLP_HEADERS: about(otlpHeaders.optional(), {
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: about(httpUrl.optional(), {
+    description: 'full URL for traces; it goes before `OTEL_EXPORTER_OTLP_ENDPOINT`',
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: about(otlpPairs.optional(), {
     description: 'headers of each export: a comma-separated list of `name=value`, values percent-encoded',
     unset: 'none',
   }),
-  OTEL_SERVICE_NAME: about(text.default('portcullis'), { description: 'the name of the service in traces' }),
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: about(otlpPairs.optional(), {
+    description: 'further headers; they go before those of `OTEL_EXPORTER_OTLP_HEADERS`',
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_TIMEOUT: about(atLeastOne.default(5000), {
+    description: 'milliseconds after which an export that has no answer is given up',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: about(atLeastOne.optional(), {
+    description: forTraces('EXPORTER_OTLP_TIMEOUT'),
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_COMPRESSION: about(compression.optional(), {
+    description: 'compression of exports',
+    unset: '`none`',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: about(compression.optional(), {
+    description: forTraces('EXPORTER_OTLP_COMPRESSION'),
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_CERTIFICATE: about(text.optional(), {
+    description: "file with the authority of the collector's certificate, in PEM",
+    unset: "Node's authorities",
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: about(text.optional(), {
+    description: forTraces('EXPORTER_OTLP_CERTIFICATE'),
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: about(text.optional(), {
+    description: 'file with the client certificate for the collector, in PEM',
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE: about(text.optional(), {
+    description: forTraces('EXPORTER_OTLP_CLIENT_CERTIFICATE'),
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_CLIENT_KEY: about(text.optional(), {
+    description: 'file with the private key of the client certificate, in PEM',
+    unset: 'none',
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY: about(text.optional(), {
+    description: forTraces('EXPORTER_OTLP_CLIENT_KEY'),
+    unset: 'none',
+  }),
+  OTEL_SERVICE_NAME: about(text.optional(), {
+    description: 'the name of the service in traces',
+    unset: '`service.name` of `OTEL_RESOURCE_ATTRIBUTES`, or `portcullis`',
+  }),
+  OTEL_RESOURCE_ATTRIBUTES: about(otlpPairs.optional(), {
+    description: 'further attributes of the process: a comma-separated list of `name=value`, values percent-encoded',
+    unset: 'none',
+  }),
+  OTEL_TRACES_SAMPLER: about(sampler.optional(), {
+    description: 'which traces are recorded; those `parentbased` follow a caller that has decided',
+    unset: '`parentbased_traceidratio`',
+  }),
   OTEL_TRACES_SAMPLER_ARG: about(ratio.default(1), {
-    description: 'sampling ratio of traces for which the caller has made no decision, 0 to 1',
+    description: 'sampling ratio of the samplers with `traceidratio`, 0 to 1',
   }),
   OTEL_BSP_SCHEDULE_DELAY: about(atLeastOne.default(5000), {
     description: 'milliseconds between two exports of spans',
   }),
+  OTEL_BSP_EXPORT_TIMEOUT: about(atLeastOne.default(5000), {
+    description: 'milliseconds after which spans that are being exported are given up',
+  }),
+  OTEL_BSP_MAX_QUEUE_SIZE: about(atLeastOne.default(2048), {
+    description: 'maximum number of spans that wait for export; further ones are dropped',
+  }),
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: about(atLeastOne.default(512), {
+    description: 'maximum number of spans in an export',
+  }),
+  OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT: about(atLeastOne.default(256), {
+    description: 'maximum length of an attribute, in characters',
+  }),
+  OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT: about(atLeastOne.optional(), {
+    description: forTraces('ATTRIBUTE_VALUE_LENGTH_LIMIT'),
+    unset: 'none',
+  }),
+  OTEL_ATTRIBUTE_COUNT_LIMIT: about(atLeastOne.optional(), {
+    description: 'maximum number of attributes of a span',
+    unset: '`128`',
+  }),
+  OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: about(atLeastOne.optional(), {
+    description: forTraces('ATTRIBUTE_COUNT_LIMIT'),
+    unset: 'none',
+  }),
+  OTEL_SPAN_EVENT_COUNT_LIMIT: unusedLimit('events'),
+  OTEL_SPAN_LINK_COUNT_LIMIT: unusedLimit('links'),
+  OTEL_SPAN_ATTRIBUTE_PER_EVENT_COUNT_LIMIT: unusedLimit('events'),
+  OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT: unusedLimit('links'),
 };
 
 /** All variables, grouped by topic, in the order of the documentation. */

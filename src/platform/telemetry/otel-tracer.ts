@@ -30,43 +30,34 @@ import {
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { TracingConfig } from '../config/config.ts';
 
-/** The largest number of spans that wait to be exported; further ones are dropped. */
-const MAX_WAITING_SPANS = 2_048;
-const BATCH_SPANS = 512;
-
 /** The outcome of spans: accepted by the collector, refused by it, or dropped because too many were waiting. */
 type SpanOutcome = 'taken' | 'refused' | 'dropped';
 
 /** Called with a number of spans and their outcome. */
 type OnSpans = (spans: number, outcome: SpanOutcome) => void;
 
-interface BoundedSpansOptions {
-  exporter: SpanExporter;
-  exportEveryMs: number;
-  exportTimeoutMs: number;
-  onSpans: OnSpans;
-}
-
 /** A bounded queue of spans, exported in batches. OpenTelemetry's own queue does not report the spans that it drops. */
 class BoundedSpans implements SpanProcessor {
   readonly #batches: BatchSpanProcessor;
   readonly #onSpans: OnSpans;
+  readonly #maxWaiting: number;
   #waiting = 0;
 
-  constructor({ exporter, exportEveryMs, exportTimeoutMs, onSpans }: BoundedSpansOptions) {
+  constructor(exporter: SpanExporter, config: TracingConfig, onSpans: OnSpans) {
     this.#onSpans = onSpans;
+    this.#maxWaiting = config.maxWaiting;
     this.#batches = new BatchSpanProcessor(this.#counted(exporter), {
-      maxQueueSize: MAX_WAITING_SPANS,
-      maxExportBatchSize: BATCH_SPANS,
-      exportTimeoutMillis: exportTimeoutMs,
-      scheduledDelayMillis: exportEveryMs,
+      maxQueueSize: config.maxWaiting,
+      maxExportBatchSize: Math.min(config.maxBatch, config.maxWaiting),
+      exportTimeoutMillis: config.exportTimeoutMs,
+      scheduledDelayMillis: config.exportEveryMs,
     });
   }
 
   onStart(): void {}
 
   onEnd(span: ReadableSpan): void {
-    if (this.#waiting === MAX_WAITING_SPANS) {
+    if (this.#waiting === this.#maxWaiting) {
       this.#onSpans(1, 'dropped');
       return;
     }
@@ -97,10 +88,8 @@ class BoundedSpans implements SpanProcessor {
   }
 }
 
-const EXPORT_TIMEOUT_MS = 5_000;
 const EXPORTS_AT_ONCE = 2;
 const STOP_MS = 1_500;
-const MAX_ATTRIBUTE_CHARACTERS = 256;
 
 const KINDS: Record<SpanKind, Kind> = {
   server: Kind.SERVER,
@@ -119,22 +108,20 @@ export class OtelTracer implements Tracer {
   readonly #provider: BasicTracerProvider;
   readonly #tracer;
 
-  constructor(
-    { endpoint, headers, serviceName, ratio, exportEveryMs }: TracingConfig,
-    version: string,
-    onSpans: OnSpans,
-  ) {
+  constructor(config: TracingConfig, version: string, onSpans: OnSpans) {
     const exporter = new OTLPTraceExporter({
-      url: `${endpoint}/v1/traces`,
-      headers: { ...headers },
-      timeoutMillis: EXPORT_TIMEOUT_MS,
+      url: config.url,
+      headers: config.headers,
+      timeoutMillis: config.timeoutMs,
       concurrencyLimit: EXPORTS_AT_ONCE,
     });
+    const named = { [ATTR_SERVICE_NAME]: config.serviceName, [ATTR_SERVICE_VERSION]: version };
+    const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.ratio) });
     this.#provider = new BasicTracerProvider({
-      resource: resourceFromAttributes({ [ATTR_SERVICE_NAME]: serviceName, [ATTR_SERVICE_VERSION]: version }),
-      sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-      spanProcessors: [new BoundedSpans({ exporter, exportEveryMs, exportTimeoutMs: EXPORT_TIMEOUT_MS, onSpans })],
-      generalLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_CHARACTERS },
+      resource: resourceFromAttributes({ ...config.attributes, ...named }),
+      ...(!config.isSamplerNamed && { sampler }),
+      spanProcessors: [new BoundedSpans(exporter, config, onSpans)],
+      spanLimits: { attributeValueLengthLimit: config.maxCharacters },
     });
     this.#tracer = this.#provider.getTracer('portcullis', version);
   }
