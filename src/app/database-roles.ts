@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setAuditRetention } from '../audit/audit-retention.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
 import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
-import { migrate, type OnSchemaMigration } from '../platform/database/schema-migrations.ts';
+import { type MigrationReports, migrate } from '../platform/database/schema-migrations.ts';
 import { sqlState } from '../platform/database/sql-state.ts';
 import { MigrationOwnerError } from '../platform/errors.ts';
 
@@ -11,11 +11,10 @@ export interface ServiceRole {
   name: string;
 }
 
-interface MigrateDependencies {
+interface MigrateDependencies extends Pick<MigrationReports, 'onMigration' | 'onWait'> {
   config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl' | 'auditRetentionDays'>;
   /** The database as services open it. */
   database: Database;
-  onMigration?: OnSchemaMigration;
 }
 
 const PAGE = 'see docs/operations/database-roles.md';
@@ -26,11 +25,11 @@ const PAGE = 'see docs/operations/database-roles.md';
  * migrations that have run, and the role of services; undefined if one role migrates and runs.
  * @throws ConfigError if the two URLs do not fit together, MigrationOwnerError if the database refuses something to the owner.
  */
-export async function migrateByOwner({ config, database, onMigration }: MigrateDependencies) {
+export async function migrateByOwner({ config, database, ...reports }: MigrateDependencies) {
   const { databaseUrl = '', migrateDatabaseUrl: url, auditRetentionDays } = config;
-  const migrated = async (database: Database) => {
-    const migrations = await migrate(database, onMigration);
-    await setAuditRetention(database.db, auditRetentionDays);
+  const migrated = async (migrator: Database) => {
+    const migrations = await migrate(migrator, { ...reports, observer: database.db });
+    await setAuditRetention(migrator.db, auditRetentionDays);
     return migrations;
   };
   if (url === undefined) return { migrations: await migrated(database), service: undefined };

@@ -122,6 +122,9 @@ it('D1-12: a missing certificate file is named with DATABASE_URL', async () => {
   });
 });
 
+/** What the second of two at once may say, unless the first has ended by then. */
+const SECOND_WAITS = expect.stringMatching(/^(?:waiting for the lock of another migration, held by pid \d+ .*\n)?$/);
+
 describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
   it('D1-12: options in DATABASE_URL apply, and times stay in UTC', async () => {
     await using fresh = await freshDatabase();
@@ -159,8 +162,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
     const migrate = ['migrate', '--json'];
     const both = await Promise.all([portcullis(migrate, env), portcullis(migrate, env)]);
     expect(both.map(({ code, err }) => [code, err])).toEqual([
-      [0, ''],
-      [0, ''],
+      [0, SECOND_WAITS],
+      [0, SECOND_WAITS],
     ]);
     const migrated = both.flatMap(({ out }) => JSON.parse(out).migrations);
     expect(new Set(migrated).size).toBe(migrated.length);

@@ -45,7 +45,9 @@ describeReal('postgres', 'migrating PostgreSQL', () => {
     const [first] = databases;
     const all = first ? await pendingSchemaMigrations(first) : [];
     const told: object[] = [];
-    const done = await Promise.all(databases.map((database) => migrate(database, (step) => told.push(step))));
+    const done = await Promise.all(
+      databases.map((database) => migrate(database, { onMigration: (step) => told.push(step) })),
+    );
     expect(done.toSorted((a, b) => b.length - a.length)).toEqual([all, [], []]);
     expect(told).toEqual(all.map((name, index) => ({ name, done: index, total: all.length })));
   });

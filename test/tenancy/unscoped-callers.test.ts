@@ -46,6 +46,7 @@ const CALLERS = {
   'src/events/streams/event-log.ts': 3,
   'src/platform/database/database.ts': 2,
   'src/platform/database/identifier-column.ts': 2,
+  'src/platform/database/lock-waits.ts': 1,
   'src/platform/database/schema-migrations.ts': 2,
 };
 

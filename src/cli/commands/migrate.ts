@@ -2,7 +2,7 @@ import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { openForCommand } from '../kit/open-services.ts';
-import { Progress } from '../kit/progress.ts';
+import { Progress, printable } from '../kit/progress.ts';
 
 /** `portcullis migrate`: migrates the schema of the database and creates missing topics. */
 export const migrateCommand: CommandBody = {
@@ -10,10 +10,11 @@ export const migrateCommand: CommandBody = {
     'Migrates the database schema under a lock, and creates missing topics with 12 partitions, replication 3 (or the',
     'number of brokers) and 7 days of retention. With MIGRATE_DATABASE_URL it connects as the owner of the tables, and',
     'grants the role of DATABASE_URL the privileges of a service. Existing topics are not changed. The previous release also runs on',
-    'the new schema.',
+    'the new schema. It waits at most 200 ms for the lock of a table, so that requests do not queue behind it, and tries again',
+    'until it gets it: standard error says which session holds the lock, and since when.',
   ].join('\n'),
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
-  async run({ env, stack, answer }) {
+  async run({ env, stack, printError, answer }) {
     const { config } = readConfig(env);
     const [{ openBus, topicsOf }, { migrateByOwner }] = await Promise.all([
       import('../../app/stores.ts'),
@@ -30,6 +31,7 @@ export const migrateCommand: CommandBody = {
       config,
       database,
       onMigration: ({ name, ...step }) => progress.show({ ...step, text: name }),
+      onWait: (message) => printError(`${printable(message)}\n`),
     });
     progress.end();
     const bus = await openBus(config, database.db, silentLog, stack);

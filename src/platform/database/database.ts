@@ -22,6 +22,7 @@ import {
   type DriverQueryClass,
   limitStatements,
   type ServerPool,
+  withLockTimeout,
 } from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { type CopyInto, requestOf, TenantDb } from './tenant-db.ts';
@@ -47,8 +48,11 @@ export type DatabaseLocation = ServerLocation | { dataDir: string };
 /** An open database. An embedded one keeps the process alive until it is disposed of. */
 export interface Database extends AsyncDisposable {
   db: Db;
-  /** Opens MikroORM on the same connections. It is loaded only now, since nothing but a schema migration needs it. */
-  openOrm(): Promise<SqlMikroORM>;
+  /**
+   * Opens MikroORM on the same connections, for schema migrations: it is loaded only now, since nothing else needs it. A
+   * statement that gets no lock in time fails. The ids of the server's processes that it uses are added to `backends`.
+   */
+  openOrm(backends?: Set<number>): Promise<SqlMikroORM>;
   /** The semaphore with a permit for each connection, shared fairly among tenants. */
   connections: Semaphore;
   isEmbedded: boolean;
@@ -99,7 +103,8 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   const db = new TenantDb(kysely, scopes, limits, copyInto, pool);
   return {
     db,
-    openOrm: () => openOrm(kysely, location),
+    openOrm: (backends = new Set()) =>
+      openOrm(pool ? new PostgresDialect({ pool: withLockTimeout(pool, backends) }) : kysely, location),
     connections,
     isEmbedded: 'dataDir' in location,
     get generation() {
@@ -128,7 +133,10 @@ async function closeInTime(pool: ServerPool): Promise<void> {
   });
 }
 
-async function openOrm(driverOptions: Kysely<Tables>, location: DatabaseLocation): Promise<SqlMikroORM> {
+async function openOrm(
+  driverOptions: Kysely<Tables> | PostgresDialect,
+  location: DatabaseLocation,
+): Promise<SqlMikroORM> {
   const { ConstraintNames, entities } = await import('../../tables/tables.ts');
   // Each in a separate transaction: one that locks many tables would deadlock with transactions of running services.
   const migrations = {

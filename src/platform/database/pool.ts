@@ -1,5 +1,6 @@
 import { finished, Writable } from 'node:stream';
 import { finished as finishes } from 'node:stream/promises';
+import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { from } from 'pg-copy-streams';
 import type { Metric } from 'prom-client';
 import { durations, gauge, gauges } from '../../lib/meters.ts';
@@ -198,6 +199,27 @@ export function countRows(
     const request = statement instanceof Writable ? undefined : requestOf(statement);
     return request ? query(new CountedQuery(client, request, statement, ...args)) : query(statement, ...args);
   });
+}
+
+/** How long a schema migration waits for a lock, in milliseconds: the statements of others queue behind it meanwhile. */
+const LOCK_TIMEOUT_MS = 200;
+
+/**
+ * Returns a pool's connections for schema migrations. In their transactions a statement that gets no lock in time fails.
+ * The ids of their backends are added to `backends`.
+ */
+export function withLockTimeout(pool: ServerPool, backends: Set<number>): PostgresPool {
+  return {
+    async connect() {
+      const client = await pool.connect();
+      backends.add(client.processID ?? 0);
+      const begin = () => client.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+      const query: Query = (text, ...rest) => (text === 'begin' ? begin() : client.query(text, ...rest));
+      return { query: query as PostgresPoolClient['query'], release: () => client.release() };
+    },
+    end: () => pool.end(),
+    options: {},
+  };
 }
 
 /**

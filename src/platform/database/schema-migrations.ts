@@ -1,13 +1,16 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { type Database, SCHEMA_MIGRATIONS } from './database.ts';
-import { DEADLOCK, sqlState } from './sql-state.ts';
+import { type Database, type Db, SCHEMA_MIGRATIONS } from './database.ts';
+import { type Waiting, watchLocks } from './lock-waits.ts';
+import { DEADLOCK, LOCK_TIMEOUT, sqlState } from './sql-state.ts';
 
 /** Not the number of 0.1.0: a statement that waits for a lock holds up the concurrent build of an index for ever. */
 const LOCK = 4_273_007;
 const RETRY_MS = 200;
-const MOST_ATTEMPTS = 10;
+/** The time in which others get the lock that a schema migration has not got. */
+const PAUSE_MS = 1_000;
+const MOST_DEADLOCKS = 10;
 
 /** Returns the names of the schema migrations that have not run in the database yet, oldest first. */
 export async function pendingSchemaMigrations({ db }: Database): Promise<string[]> {
@@ -22,43 +25,60 @@ export async function pendingSchemaMigrations({ db }: Database): Promise<string[
 /** Called as each schema migration begins, when `done` of the `total` pending ones have completed. */
 export type OnSchemaMigration = (step: { name: string; done: number; total: number }) => void;
 
+/** Who is told of schema migrations as they run. */
+export interface MigrationReports {
+  onMigration?: OnSchemaMigration | undefined;
+  /** Called with a sentence for each lock that is waited for, and again after a minute. */
+  onWait?: ((message: string) => void) | undefined;
+  /** The database by which the waits are seen, outside transactions. */
+  observer?: Db;
+}
+
 /**
  * Runs the pending schema migrations and returns their names. An advisory lock makes other processes wait meanwhile, without
  * a statement that waits; the embedded database has one process and one connection, and needs none.
  */
-export async function migrate(database: Database, onMigration: OnSchemaMigration = () => undefined): Promise<string[]> {
-  if (database.isEmbedded) return runMigrations(database, onMigration);
+export async function migrate(database: Database, reports: MigrationReports = {}): Promise<string[]> {
+  if (database.isEmbedded) return runMigrations(database, reports);
   const unscoped = database.db.unscoped('advisory lock, no table');
+  const waiting: Waiting = { backends: new Set(), isQueued: false };
+  const ended = new AbortController();
+  const { observer = database.db, onWait = () => undefined } = reports;
+  const watching = watchLocks(observer, waiting, { lock: LOCK, signal: ended.signal, onWait });
+  await using _watching = { [Symbol.asyncDispose]: () => watching };
+  using _ended = { [Symbol.dispose]: () => ended.abort() };
   for (;;) {
     const executed = await database.db.transaction(async () => {
       // Without a parameter: what is bound keeps its snapshot in the transaction of an owner, for which the build waits.
       const [lock] = await unscoped.raw(
         (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.raw(String(LOCK))}) as taken`,
       );
-      return lock?.taken ? runMigrations(database, onMigration) : undefined;
+      waiting.isQueued = !lock?.taken;
+      return lock?.taken ? runMigrations(database, reports, waiting.backends) : undefined;
     });
     if (executed) return executed;
     await setTimeout(RETRY_MS);
   }
 }
 
-async function runMigrations(database: Database, onMigration: OnSchemaMigration): Promise<string[]> {
+async function runMigrations(database: Database, reports: MigrationReports, backends?: Set<number>): Promise<string[]> {
   const pending = await pendingSchemaMigrations(database);
   if (pending.length === 0) return [];
   const { Migrator } = await import('@mikro-orm/migrations');
-  let startedCount = 0;
-  const { em } = await database.openOrm();
-  const migrator = new Migrator(em).on('migrating', ({ name }) => {
-    onMigration({ name, done: startedCount, total: pending.length });
-    startedCount += 1;
-  });
-  for (let attempt = 1; ; attempt += 1) {
+  const { em } = await database.openOrm(backends);
+  const migrator = new Migrator(em).on('migrating', ({ name }) =>
+    reports.onMigration?.({ name, done: pending.indexOf(name), total: pending.length }),
+  );
+  for (let deadlocks = 0; ; ) {
     try {
       await migrator.up();
       return pending;
     } catch (error) {
-      // A running service has locked in another order; earlier schema migrations stay.
-      if (sqlState(error) !== DEADLOCK || attempt === MOST_ATTEMPTS) throw error;
+      // A running service has locked in another order, or does not give a lock: earlier schema migrations stay.
+      const state = sqlState(error);
+      if (state === DEADLOCK) deadlocks += 1;
+      if ((state !== DEADLOCK && state !== LOCK_TIMEOUT) || deadlocks === MOST_DEADLOCKS) throw error;
+      await setTimeout(PAUSE_MS);
     }
   }
 }

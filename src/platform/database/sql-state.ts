@@ -3,8 +3,9 @@ export function sqlState(error: unknown): string | undefined {
   return textOf(error, 'code', /^[0-9A-Z]{5}$/);
 }
 
-/** The SQLSTATEs of a deadlock, of a value that a unique index has already, and of one that refers to no row. */
+/** The SQLSTATEs of a deadlock, a lock timeout, a value that a unique index has already, and one that refers to no row. */
 export const DEADLOCK = '40P01';
+export const LOCK_TIMEOUT = '55P03';
 export const UNIQUE_VIOLATION = '23505';
 export const FOREIGN_KEY_VIOLATION = '23503';
 
