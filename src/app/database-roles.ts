@@ -152,12 +152,44 @@ async function grant(db: Db, name: string): Promise<void> {
   for (const text of statements) await unscoped(db).raw((sql) => sql`${sql.raw(text)} ${sql.id(name)}`);
 }
 
+/** What the role of a service is, and what it lacks of what `grant` gives it, as `insert on accounts, assets`. */
+export async function lackingPrivileges(db: Db) {
+  const [row] = await unscoped(db).raw(
+    (sql) => sql<{ role: string; isReadOnly: boolean; lacking: string[] }>`
+      with own as (select relnamespace, relowner from pg_class where oid = to_regclass('audit_records')),
+        tables as (
+          select oid, relname from pg_class natural join own where relkind in ('r', 'p') and not relispartition),
+        lacking as (
+          select relname as name, privilege from tables, unnest(case
+            when relname = 'audit_records' then array['select', 'insert']
+            when relname = any(${APART}) then array['select']
+            else array['select', 'insert', 'update', 'delete'] end) privilege
+          where not has_table_privilege(oid, privilege)
+          union all
+          select proname, 'execute' from pg_proc join own on pronamespace = relnamespace
+          where prosecdef and proname like 'audit\\_%' and not has_function_privilege(oid, 'execute')
+          union all
+          select relname, 'usage' from pg_class natural join own
+          where relname = 'audit_positions' and not has_sequence_privilege(oid, 'usage')
+          union all
+          select 'the schema of its search_path', 'usage' where current_schema() is null),
+        by_object as (select name, string_agg(privilege, ', ' order by privilege) as privileges from lacking group by name),
+        lines as (
+          select privileges || ' on ' || array_to_string((array_agg(name::text order by name))[:5], ', ') ||
+            case when count(*) > 5 then ' and ' || count(*) - 5 || ' more' else '' end as line
+          from by_object group by privileges)
+      select current_user as role, current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
+        array(select line from lines order by line) as lacking`,
+  );
+  return row ?? { role: '', isReadOnly: false, lacking: [] };
+}
+
 /** Checks whether the role of a service may change audit records, or act as their owner. */
 export async function mayChangeAudit(db: Db): Promise<boolean> {
   const [row] = await unscoped(db).raw(
     (sql) => sql<{ may: boolean }>`
       select pg_has_role(relowner, 'member') or has_table_privilege(oid, 'update, delete, truncate, trigger') as may
-      from pg_class where oid = 'audit_records'::regclass`,
+      from pg_class where oid = to_regclass('audit_records')`,
   );
   return row?.may ?? false;
 }

@@ -14,19 +14,18 @@ import { baseUrlOf } from '../lib/base-url.ts';
 import type { Log } from '../lib/log.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
-import { knowsLetterCase } from '../platform/database/database.ts';
-import { pendingSchemaMigrations } from '../platform/database/schema-migrations.ts';
 import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
 import { readinessOf } from '../platform/health.ts';
 import { adminServer } from './admin-server.ts';
 import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
 import { watchDatabaseAge } from './database-age.ts';
-import { mayChangeAudit, migrateByOwner } from './database-roles.ts';
+import { migrateByOwner } from './database-roles.ts';
 import type { Demo } from './demo/demo.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { metricsOf } from './metrics.ts';
 import { publicServer } from './public-server.ts';
+import { checkStart } from './start-checks.ts';
 import { topicsOf } from './stores.ts';
 
 const DRAIN_DEADLINE_MS = 8_000;
@@ -130,31 +129,19 @@ async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise
 }
 
 /**
- * Prepares the schema and the topics: outside production they are brought up to date, in production they must be so
- * already. @throws ConfigError in production if they are not.
+ * Brings the schema and the topics up to date, except in production, and checks what else a start needs.
+ * @throws ConfigError if something is missing that a start cannot do without.
  */
-async function prepareStores({ config, database, bus, log }: Context): Promise<void> {
-  if (!database.isEmbedded && !(await knowsLetterCase(database.db))) {
-    log.warn(
-      {},
-      'the database locale does not fold case beyond ASCII; searches for names with other letters are case-sensitive',
-    );
-  }
+async function prepareStores({ config, database, bus, cache, nowMs, log }: Context): Promise<void> {
   if (!config.production) {
-    await migrateByOwner({ config, database });
+    await migrateByOwner({ config, database, onWait: (message) => log.warn({}, `schema migration ${message}`) });
     await bus.ensureTopics(topicsOf(config));
-    return;
   }
-  const pending = await pendingSchemaMigrations(database);
-  const missing = await bus.missingTopics(topicsOf(config));
-  const faults = [
-    ...(pending.length > 0 ? [`the database lacks ${pending.join(', ')}: run portcullis migrate`] : []),
-    ...(missing.length > 0 ? [`Kafka lacks the topics ${missing.join(', ')}: run portcullis migrate`] : []),
-  ];
-  if (faults.length > 0) throw new ConfigError(faults);
-  if (await mayChangeAudit(database.db)) {
-    log.warn({}, 'the role of DATABASE_URL can change audit records; see docs/operations/database-roles.md');
-  }
+  const stores = database.isEmbedded ? undefined : { database, bus, cache };
+  const findings = await checkStart({ config, nowMs, stores });
+  const refusals = findings.filter(({ level }) => level === 'fatal');
+  if (refusals.length > 0) throw new ConfigError(refusals.map(({ message }) => message));
+  for (const { level, message } of findings) log[level === 'warn' ? 'warn' : 'error']({}, message);
 }
 
 interface PublicDependencies {

@@ -1,5 +1,6 @@
 import { withDiscovers } from '../../gateway/endpoints/discovers.ts';
 import { lookupBearer, readGatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
+import { silentLog } from '../../lib/log.ts';
 import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/config/config.ts';
 import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved.ts';
 import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
@@ -9,21 +10,55 @@ export const configCheck: CommandBody = {
   description: [
     'Reads the environment, gateway.yaml and the persisted operations as a start would, validates the operations against',
     'the schema, and shows each variable with its value and source; secrets are masked. If the configuration is invalid,',
-    'it lists every error and exits with status 1. It names what endpoints take back from the names that are masked. It does',
-    'not connect to any service and writes nothing.',
+    'it lists every error and exits with status 1. It names what endpoints take back from the names that are masked. It writes',
+    'nothing, and connects to no service unless --connect is set: then it makes the checks of a start, and exits with 1 where one fails.',
   ].join('\n'),
-  examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
-  async run({ env, json, print, printError, answer }) {
+  flags: {
+    connect: {
+      help: 'check privileges, schema, topics, clock, Redis, AUDIT_CHECKPOINTS and space for the spool, as a start does',
+      isSwitch: true,
+    },
+  },
+  examples: [
+    'portcullis config check',
+    'portcullis config check --connect',
+    'NODE_ENV=production portcullis config check --json',
+  ],
+  async run({ flags, env, json, stack, print, printError, answer }) {
     const result = await check(env);
     if ('faults' in result) {
       if (json) print(`${JSON.stringify(result)}\n`);
       else printError(result.faults.map((fault) => `${fault}\n`).join(''));
       return EXIT_FAILED;
     }
-    if (!json) printError(result.warnings.map((warning) => `${warning}\n`).join(''));
-    return answer(result, table(result.variables) + result.unmasked.map((line) => `${line}\n`).join(''));
+    const checks = flags.connect === true ? await connect(env, stack) : undefined;
+    const findings = checks?.map(({ level, message }) => `${LEVELS[level]}: ${message}`) ?? [];
+    if (!json) printError([...result.warnings, ...findings].map((line) => `${line}\n`).join(''));
+    const passed = checks?.length === 0 ? ['All checks of a start have passed.'] : [];
+    const text = table(result.variables) + [...result.unmasked, ...passed].map((line) => `${line}\n`).join('');
+    const code = answer({ ...result, checks }, text);
+    return checks?.some(({ level }) => level !== 'warn') ? EXIT_FAILED : code;
   },
 };
+
+const LEVELS = { fatal: 'a start would be refused', error: 'error', warn: 'warning' };
+
+/** Makes the checks of a start. The stores of an embedded run need none: its start creates them. */
+async function connect(env: NodeJS.ProcessEnv, stack: AsyncDisposableStack) {
+  const { config } = readConfig(env);
+  const [{ openBus, openCache, openStore }, { checkStart }, { startFailure }] = await Promise.all([
+    import('../../app/stores.ts'),
+    import('../../app/start-checks.ts'),
+    import('../../app/run.ts'),
+  ]);
+  const open = async () => {
+    const database = await openStore(config, stack);
+    const cache = await openCache(config, silentLog, stack);
+    return { database, cache, bus: await openBus(config, database.db, silentLog, stack) };
+  };
+  const stores = config.databaseUrl === undefined ? undefined : await open();
+  return checkStart({ config, nowMs: Date.now, stores }, (error) => startFailure(error, config) ?? String(error));
+}
 
 interface Checked {
   variables: ResolvedVariable[];

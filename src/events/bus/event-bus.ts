@@ -61,8 +61,8 @@ export interface EventBus {
   subscribe(options: SubscribeOptions): Promise<Subscription>;
   /** Creates the topics that do not exist. */
   ensureTopics(topics: readonly string[]): Promise<void>;
-  /** Returns the members of `topics` that do not exist. */
-  missingTopics(topics: readonly string[]): Promise<string[]>;
+  /** Returns the members of `topics` that do not exist, or have fewer than `partitions` (1 unless given). */
+  missingTopics(topics: readonly string[], partitions?: number): Promise<string[]>;
   /**
    * Checks whether the bus responds.
    * @throws BusUnavailableError when it does not, within a timeout.

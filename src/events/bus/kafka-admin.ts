@@ -62,9 +62,10 @@ export class KafkaAdmin {
     for (const topic of missing) await this.#waitForLeaders(admin, this.#connection.topicPrefix + topic);
   }
 
-  async missingTopics(topics: readonly string[]): Promise<string[]> {
-    const existing = new Set(await this.#withAdmin((admin) => admin.listTopics()));
-    return topics.filter((topic) => !existing.has(this.#connection.topicPrefix + topic));
+  async missingTopics(topics: readonly string[], partitions = 1): Promise<string[]> {
+    const existing = (await this.#withAdmin((admin) => admin.fetchTopicMetadata())).topics;
+    const enough = new Set(existing.flatMap((topic) => (topic.partitions.length < partitions ? [] : topic.name)));
+    return topics.filter((topic) => !enough.has(this.#connection.topicPrefix + topic));
   }
 
   /**

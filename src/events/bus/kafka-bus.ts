@@ -196,8 +196,8 @@ export class KafkaBus implements EventBus {
     return this.#outside(() => this.#admin.ensureTopics(topics));
   }
 
-  missingTopics(topics: readonly string[]): Promise<string[]> {
-    return this.#outside(() => this.#admin.missingTopics(topics));
+  missingTopics(topics: readonly string[], partitions?: number): Promise<string[]> {
+    return this.#outside(() => this.#admin.missingTopics(topics, partitions));
   }
 
   async checkHealth(): Promise<void> {

@@ -84,8 +84,8 @@ export class ObservedBus implements EventBus {
     return this.#bus.ensureTopics(topics);
   }
 
-  missingTopics(topics: readonly string[]): Promise<string[]> {
-    return this.#bus.missingTopics(topics);
+  missingTopics(topics: readonly string[], partitions?: number): Promise<string[]> {
+    return this.#bus.missingTopics(topics, partitions);
   }
 
   checkHealth(): Promise<void> {
