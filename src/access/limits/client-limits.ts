@@ -2,7 +2,7 @@ import { Counter } from 'prom-client';
 import type { Log } from '../../lib/log.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts';
-import { type CountedRequest, monthAtOf, type RequestLimits } from '../../platform/cache/counts.rules.ts';
+import { type CountedRequest, monthAtOf, type RequestLimits, WINDOWS } from '../../platform/cache/counts.rules.ts';
 import { MemoryRequestCounts } from '../../platform/cache/memory-cache.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
@@ -54,7 +54,7 @@ export class ClientLimits {
     const nowMs = this.#deps.nowMs();
     const use = counts.of(client);
     const { limits } = client;
-    if (limits.perSecond + limits.perMinute + limits.perHour + limits.perMonth === 0) {
+    if (WINDOWS.every(({ limit }) => limits[limit] === 0)) {
       use.used(nowMs);
       return { headers: [] };
     }

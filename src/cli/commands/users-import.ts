@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { CSV_COLUMNS } from '../../features/user-migrations/csv.rules.ts';
 import { MAX_BULK_ROWS } from '../../features/user-migrations/migration.input.ts';
 import { rowRanges } from '../../features/user-migrations/migration-files.service.ts';
 import { warningOf } from '../../features/user-migrations/migration-outcome.rules.ts';
@@ -68,7 +69,7 @@ const MB = 1_000_000;
 export const usersImport: CommandBody = {
   description: [
     'Stores a CSV file, or standard input if FILE is -, and migrates its users in batches. The first line names',
-    'the columns: wallet_address (required), email, external_id, name, surname, kyc_sent, in any order. Invalid lines',
+    `the columns: ${CSV_COLUMNS.join(', ')}, in any order; wallet_address is required. Invalid lines`,
     'become failed rows, reported by number; the others are migrated, and the exit status is then 1.',
     'With --dry-run the migration is stored with the outcomes that a run would have, and no user is created.',
     'You can interrupt the command: a running process continues the migration, and so does --resume.',

@@ -25,8 +25,14 @@ const MAX_OVERLAP_SECONDS = 30 * 86_400;
 /** Matches a digest of SHA-1, SHA-256, SHA-384 or SHA-512, or nothing. */
 const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){19}(?:(?::?[0-9a-f]{2}){12}(?:(?::?[0-9a-f]{2}){16}){0,2})?)?$/i;
 
-/** The grant types that a client can have (docs/contract.md, 5.2). */
-export const GRANT_TYPES = ['password', 'client_credentials', 'refresh_token'] as const;
+/** The grant types that a client can have, each with what it is for (docs/contract.md, 5.2). */
+export const GRANTS = {
+  password: 'A supervisor logs in through the client.',
+  client_credentials: 'The client gets a token for itself.',
+  refresh_token: 'Exchanges a refresh token for a new pair.',
+} as const;
+
+export const GRANT_TYPES = Object.keys(GRANTS) as (keyof typeof GRANTS)[];
 
 const limitInput = z.int32(WHOLE_NUMBER).min(1, 'must be at least 1; omit it for no limit').optional();
 

@@ -5,7 +5,7 @@ import { tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
 import { loaderPerOperation } from '../../api/graphql/kit/loaders.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
-import { clientInput, clientPatchInput, GRANT_TYPES, rotationInput } from './client.input.ts';
+import { clientInput, clientPatchInput, GRANT_TYPES, GRANTS, rotationInput } from './client.input.ts';
 import type { ClientAdministration, ClientWithSecret } from './client-administration.service.ts';
 
 declare module '../../api/shared/services.ts' {
@@ -27,11 +27,7 @@ function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_h
 
 function addClientEnums(builder: Builder) {
   return {
-    grantType: enumOf(builder, 'GrantType', 'A way to get a token (RFC 6749).', {
-      password: 'A supervisor logs in through the client.',
-      client_credentials: 'The client gets a token for itself.',
-      refresh_token: 'Exchanges a refresh token for a new pair.',
-    }),
+    grantType: enumOf(builder, 'GrantType', 'A way to get a token (RFC 6749).', GRANTS),
     clientStatus: enumOf(builder, 'ClientStatus', 'Whether a client can get and use tokens.', {
       active: 'It can get tokens.',
       disabled: 'Its credentials and tokens are rejected.',

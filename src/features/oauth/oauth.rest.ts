@@ -20,7 +20,7 @@ import {
   type TokenEndpointDependencies,
   tokenToManage,
 } from './token-endpoint.service.ts';
-import { clientRequestOf, isStandardRequest } from './token-request.input.ts';
+import { clientRequestOf, grantInputs, isStandardRequest } from './token-request.input.ts';
 
 /** The client credentials of the examples. */
 const CLIENT = {
@@ -139,8 +139,7 @@ export const issueToken = route({
     operationId: 'issueToken',
     tag,
     summary: 'Get a pair of tokens',
-    description:
-      'Supports the grants `password`, `client_credentials` and `refresh_token`. Errors of form requests and of requests with HTTP Basic also have `error` and `error_description` (RFC 6749).',
+    description: `Supports the grants ${Object.keys(grantInputs).join(', ')}. Errors of form requests and of requests with HTTP Basic also have error and error_description (RFC 6749).`,
     security,
     requestBody: {
       required: true,

@@ -283,7 +283,7 @@ function countFault({ length }: readonly unknown[], columns: readonly string[]):
 }
 
 /** The columns that a file can have, by their REST names. */
-const CSV_COLUMNS = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'] as const;
+export const CSV_COLUMNS = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'] as const;
 
 type CsvColumn = (typeof CSV_COLUMNS)[number];
 

@@ -11,6 +11,7 @@ import {
 } from '../../api/graphql/kit/graphql-errors.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import { notFound } from '../../platform/errors.ts';
+import { CSV_COLUMNS } from './csv.rules.ts';
 import { migrateUserInput, migrateUsersInput } from './migration.input.ts';
 import type { MigrationFiles, MigrationProgressRow } from './migration-files.service.ts';
 import { type SkipReason, warningOf } from './migration-outcome.rules.ts';
@@ -284,8 +285,7 @@ function addFileMutations(builder: Builder): void {
         file: t.arg({
           type: 'File',
           required: true,
-          description:
-            'CSV in UTF-8 with a header: wallet_address, email, external_id, name, surname, kyc_sent, or in camelCase. Up to 1 GiB.',
+          description: `CSV in UTF-8 with a header: ${CSV_COLUMNS.join(', ')}, or in camelCase. Up to 1 GiB.`,
         }),
         dryRun: t.arg.boolean({
           defaultValue: false,

@@ -1,6 +1,7 @@
 import { type Builder, implement, inputOf, type Members, needs } from '../../api/graphql/kit/builder.ts';
 import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
 import { traits } from '../../api/graphql/kit/field-traits.ts';
+import { OPERATORS } from '../../tables/wallet-rule-content.ts';
 import type { Evaluation, Explanation } from './evaluate.rules.ts';
 import { type PreviewedRule, previewFactsInput, previewInput, priceOfWalletPreview } from './preview.service.ts';
 import type { WalletRuleEnums, WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
@@ -13,7 +14,7 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
     {
       path: ['String', 'The path in the rule, with the names of REST: `auto_transfer_rule.rule_logic.and[1]`.'],
       field: ['String', 'The field that is compared.'],
-      op: ['String', 'lt, lte, gt, gte, eq or neq.'],
+      op: ['String', `One of ${OPERATORS.join(', ')}.`],
       expected: ['Decimal?', 'The value that the rule compares it with.'],
       actual: ['Decimal?', 'The value from the facts; null if there is none.'],
       result: ['Boolean', 'Whether the condition is true; false if it could not be evaluated.'],

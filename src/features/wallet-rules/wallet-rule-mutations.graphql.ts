@@ -3,7 +3,7 @@ import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
 import { IDEMPOTENT } from '../../api/graphql/kit/field-traits.ts';
 import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
 import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-import type { AutoTransferRule, RuleType, TimePeriod } from '../../tables/wallet-rule-content.ts';
+import { type AutoTransferRule, OPERATORS, type RuleType, type TimePeriod } from '../../tables/wallet-rule-content.ts';
 import { walletRuleTextInput } from './wallet-rule.input.ts';
 
 /** Adds the input type of a rule, with the REST members in camelCase. */
@@ -16,7 +16,7 @@ export function walletRuleInputType(builder: Builder) {
       type: ['String!', '`auto` or `auto_with_approve`.'],
       ruleLogic: [
         'JSON!',
-        'A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 levels deep and with at most 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. All interfaces share this JSON, so its names are spelt as in REST (`network_currency_id`).',
+        `A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 levels deep and with at most 64 conditions. \`op\` is one of ${OPERATORS.join(', ')}, or another spelling of one. All interfaces share this JSON, so its names are spelt as in REST (\`network_currency_id\`).`,
       ],
       amount: ['Decimal!', 'The amount to transfer, more than 0.'],
       targetWalletId: ['ID!', 'The UUID of the target wallet.'],

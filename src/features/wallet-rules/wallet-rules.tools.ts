@@ -19,7 +19,7 @@ const LOGIC: Schema = {
   type: 'object',
   properties: {
     field: { type: 'string', description: 'In a condition: the compared field, such as "target.balance".' },
-    op: { type: 'string', enum: ['lt', 'lte', 'gt', 'gte', 'eq', 'neq'], description: 'In a condition.' },
+    op: { type: 'string', enum: [...OPERATORS], description: 'In a condition.' },
     value: { type: 'string', description: 'In a condition: an exact decimal, "1000.50".' },
     network_currency_id: { type: 'string', format: 'uuid', description: 'In a condition: the currency of value.' },
     and: { type: 'array', items: { type: 'object' }, minItems: 1, description: 'In a group: all of these are true.' },

@@ -16,7 +16,8 @@ export function luaScript(source: string): LuaScript {
 const STORED = WINDOWS.map(({ at, count }) => `${at}, ${count}`).join(', ');
 const FORMAT = `<${'dd'.repeat(WINDOWS.length)}`;
 /** How long a client's key is kept after its last request, in milliseconds: its longest window, and more. */
-const [KEPT_MS, KEPT_WITH_QUOTA_MS] = [2 * RATE_WINDOWS[2].ms, 40 * 24 * RATE_WINDOWS[2].ms];
+const KEPT_MS = 2 * Math.max(...RATE_WINDOWS.map(({ ms }) => ms));
+const KEPT_WITH_QUOTA_MS = 40 * 86_400_000;
 
 /**
  * The script for `countRequest` of `counts.rules.ts`, with one key for each client. ARGV: now in ms, number of the
