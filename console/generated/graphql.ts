@@ -46,7 +46,7 @@ export type AuditFilter = {
 export type AutoTransferRuleInput = {
   /** The amount to transfer, more than 0. */
   amount: string | number;
-  /** A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 levels deep and with at most 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. All interfaces share this JSON, so its names are spelt as in REST (`network_currency_id`). */
+  /** A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 levels deep and with at most 64 conditions. `op` is one of lt, lte, gt, gte, eq, neq, or another spelling of one. All interfaces share this JSON, so its names are spelt as in REST (`network_currency_id`). */
   ruleLogic: unknown;
   /** The UUID of the target wallet. */
   targetWalletId: string | number;
