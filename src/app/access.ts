@@ -6,12 +6,13 @@ import { ClientGuards } from '../access/limits/guards.ts';
 import { QuotaCounts } from '../access/limits/quota-counts.ts';
 import { QuotaStore } from '../access/limits/quota-store.ts';
 import { Throttle } from '../access/limits/throttle.ts';
+import { WrongSecrets } from '../access/limits/wrong-secrets.ts';
 import { AccessChanges } from '../access/revocation/access-changes.ts';
 import { AccessDirectory, DenyList } from '../access/revocation/access-directory.ts';
 import { AccessWatch, followEnds } from '../access/revocation/access-watch.ts';
 import { DatabaseClock } from '../access/revocation/database-clock.ts';
 import { type NewSession, Sessions } from '../access/revocation/sessions.ts';
-import { PasswordCheck } from '../access/supervisors/password-check.ts';
+import { PasswordCheck, strangers } from '../access/supervisors/password-check.ts';
 import { SupervisorPages, Supervisors } from '../access/supervisors/supervisors.service.ts';
 import { importJwtKeys } from '../access/tokens/jwt-keys.ts';
 import { RefreshTokens } from '../access/tokens/refresh-tokens.ts';
@@ -70,7 +71,8 @@ export function buildAdministration({
   const sessions = new Sessions({ db, generation, changes, maxSessions, clock, mirror });
   const locks = new LoginLocks({ db, nowMs });
   const supervisors = new Supervisors(db);
-  const passwordCheck = new PasswordCheck({ supervisors, passwords, locks });
+  const strangerOf = strangers(pepper.current);
+  const passwordCheck = new PasswordCheck({ supervisors, passwords, locks, strangerOf });
   return {
     clock,
     changes,
@@ -78,6 +80,7 @@ export function buildAdministration({
     locks,
     passwords,
     passwordCheck,
+    strangerOf,
     ...buildAccessPages(db),
     clientAdministration: new ClientAdministration({ db, changes, clock, sessions, pepper: pepper.current, nowMs }),
     supervisors,
@@ -140,6 +143,7 @@ export async function buildAccess(
   const limits = new ClientLimits({ cache, counts, log, nowMs });
   const guards = new ClientGuards({ limits, clients: directory });
   const throttle = new Throttle({ cache, nowMs });
+  const wrongSecrets = new WrongSecrets(nowMs);
   const issuer = new TokenIssuer({ keys, issuer: issuerUrl, clock });
   const spent = new SpentTokens({ db, nowMs });
   const revocations = new Revocations({ db, changes, sessions, nowMs });
@@ -156,6 +160,7 @@ export async function buildAccess(
     limits,
     guards,
     throttle,
+    wrongSecrets,
     issuer,
     grants: [clientCredentialsGrant(issuer), password, refresh],
     consoleSessions: new ConsoleSessions({

@@ -12,6 +12,7 @@ interface Waiting {
   unregistered: string | number;
   running: string | number;
   waiting: string | number;
+  quotas: string | number;
 }
 
 /** The number at which the counting of rows stops: more are just as alarming, but cost more to count. */
@@ -57,6 +58,11 @@ export function backlogMetrics({ db, nowMs }: DbAndClock): Metric[] {
     ),
     backlog('portcullis_migrations_running', 'File migrations in progress.', ({ running }) => running),
     backlog('portcullis_migrations_waiting', 'File migrations waiting to start.', ({ waiting }) => waiting),
+    backlog(
+      'portcullis_quotas_running_out',
+      'Active clients that have used a quarter of their monthly quota or more, and a larger part of it than has passed of the month.',
+      ({ quotas }) => quotas,
+    ),
   ];
 }
 
@@ -70,7 +76,12 @@ async function readWaiting({ db, nowMs }: DbAndClock): Promise<Waiting> {
         (select count(*) from (select 1 from parked_notifications limit ${MAX_COUNTED}) p) as parked,
         (select count(*) from (select 1 from transaction_lookups limit ${MAX_COUNTED}) l) as unregistered,
         (select count(*) from migration_jobs where lease_until > ${now}::timestamptz) as running,
-        (select count(*) from migration_jobs where lease_until <= ${now}::timestamptz) as waiting`,
+        (select count(*) from migration_jobs where lease_until <= ${now}::timestamptz) as waiting,
+        (select count(*) from (select ${now}::timestamptz as now, date_trunc('month', ${now}::timestamptz) as month) t
+          join client_quotas q on q.month = to_char(t.month, 'YYYY-MM')
+          join clients c on c.id = q.client_id and c.status = 'active' and c.monthly_limit > 0
+          where q.used >= c.monthly_limit * greatest(0.25, extract(epoch from t.now - t.month)
+            / extract(epoch from t.month + interval '1 month' - t.month))) as quotas`,
   );
   if (!row) throw new Error('a count returns one row');
   return row;

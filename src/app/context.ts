@@ -72,7 +72,7 @@ export async function createContext({ config, secrets, log: baseLog, overrides, 
   ]);
   const { db, isEmbedded } = database;
   const opened = await openBus(config, db, log, stack);
-  const bus = new ObservedBus(overrides.bus?.(opened) ?? opened, tracing.tracer);
+  const bus = new ObservedBus(overrides.bus?.(opened) ?? opened, tracing.tracer, log);
   const telemetry = {
     tracer: tracing.tracer,
     requests: new RequestMetrics(),

@@ -1,5 +1,5 @@
 import type { Metric } from 'prom-client';
-import { lagMetric } from '../events/bus/observed-bus.ts';
+import { lagMetrics } from '../events/bus/observed-bus.ts';
 import { counters, gauge, gauges } from '../lib/meters.ts';
 import { ACCOUNT_KINDS } from '../platform/held-memory.ts';
 import { backlogMetrics } from './backlog.ts';
@@ -16,6 +16,7 @@ export function metricsOf(context: Context): Metric[] {
     ...database.metrics,
     exported,
     context.transactions.flagged,
+    loopMetric(context),
     ...spoolMetrics(context),
   ];
   const ofGateway = [
@@ -27,12 +28,13 @@ export function metricsOf(context: Context): Metric[] {
     limits.countedAlone,
     guards.decisions,
     throttle.wrongSecrets,
+    context.wrongSecrets.longest,
     rejectedWebhooks.rejections,
     rejectedWebhooks.wrongPasswords,
     ...streamMetrics(context),
     gasFeeMetric(context),
   ];
-  const ofWorker = [...backlogMetrics({ db: database.db, nowMs }), lagMetric(bus)];
+  const ofWorker = [...backlogMetrics({ db: database.db, nowMs }), ...lagMetrics(bus)];
   return [...always, ...(config.role === 'worker' ? [] : ofGateway), ...(config.role === 'gateway' ? [] : ofWorker)];
 }
 
@@ -59,6 +61,18 @@ function partMetrics({ health, changes }: Context): Metric[] {
       () => changes.ageMs / 1_000,
     ),
   ];
+}
+
+function loopMetric({ config: { role }, outbox, streams }: Context): Metric {
+  return gauges({
+    name: 'portcullis_loop_age_seconds',
+    help: 'Seconds since a background loop last began a pass: outbox (publishes events), event_log (reads events for subscribers; 0 without any).',
+    labelNames: ['loop'],
+    read: () => [
+      ...(role === 'gateway' ? [] : [[{ loop: 'outbox' }, outbox.ageMs / 1_000] as const]),
+      ...(role === 'worker' ? [] : [[{ loop: 'event_log' }, streams.tailersAgeMs / 1_000] as const]),
+    ],
+  });
 }
 
 function spoolMetrics({ spool, auditWriter, auditLost, auditUnrecorded }: Context): Metric[] {

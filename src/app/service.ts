@@ -16,6 +16,7 @@ import { type Config, ConfigError } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
 import { readinessOf } from '../platform/health.ts';
+import { outageLog } from '../platform/telemetry/outage-log.ts';
 import { adminServer } from './admin-server.ts';
 import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
@@ -49,7 +50,7 @@ interface ServiceInput {
  */
 export async function startService({ config, secrets, log: baseLog, overrides = {}, variables = {} }: ServiceInput) {
   await using stack = new AsyncDisposableStack();
-  const log = keyedLog(baseLog);
+  const log = outageLog(keyedLog(baseLog));
   const { path, source } = await readTableText(config.gatewayConfigPath);
   const complete = (table: GatewayConfig) => withDiscovers(table, config.discoversUpstreamUrl);
   const gatewayConfig = complete(parseGatewayConfig(path, source));

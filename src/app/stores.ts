@@ -43,7 +43,8 @@ export async function openCache(
   log: Log,
   stack: AsyncDisposableStack,
 ): Promise<MemoryCache | RedisCache> {
-  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'Redis does not respond or rejects commands');
+  const onOutage = (error: unknown) =>
+    log.warn({ store: 'cache', error }, 'Redis does not respond or rejects commands');
   const cache =
     url === undefined
       ? new MemoryCache()
@@ -57,7 +58,7 @@ export async function openWakeUps(
   log: Log,
   stack: AsyncDisposableStack,
 ): Promise<WakeUps> {
-  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'wake-ups unavailable; subscribers poll');
+  const onOutage = (error: unknown) => log.warn({ store: 'cache', error }, 'wake-ups unavailable; subscribers poll');
   const wakeUps: WakeUps =
     url === undefined
       ? new MemoryWakeUps()

@@ -119,7 +119,7 @@ export class IdempotentResponses {
    */
   async #exclusively<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(conflict()), this.#maxWaitMs);
+    const timer = setTimeout(() => late.abort(conflict('in_progress')), this.#maxWaitMs);
     const begin = () => {
       clearTimeout(timer);
       return work();
@@ -136,7 +136,7 @@ export class IdempotentResponses {
       });
       if (response) return response;
       const leftMs = deadline - performance.now();
-      if (leftMs <= 0) throw conflict();
+      if (leftMs <= 0) throw conflict('in_progress');
       await delay(Math.min(RETRY_MS, leftMs));
     }
   }
@@ -160,7 +160,7 @@ export class IdempotentResponses {
           .where('scope', '=', scopeHash(scope))
           .where('created_at', '>', this.#oldest()),
       );
-    if (stored && !sha256(bytes).equals(stored.body_sha256)) throw conflict();
+    if (stored && !sha256(bytes).equals(stored.body_sha256)) throw conflict('another_body');
     noteUsers(stored?.noted_users ?? []);
     return stored && { status: stored.status, headers: stored.headers, body: stored.body };
   }
@@ -187,8 +187,8 @@ export class IdempotentResponses {
   }
 }
 
-function conflict(): Refusal {
-  return new Refusal('idempotency_conflict');
+function conflict(reason: 'in_progress' | 'another_body'): Refusal {
+  return new Refusal('idempotency_conflict', { reason });
 }
 
 function sha256(bytes: Uint8Array): Buffer {

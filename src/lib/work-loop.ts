@@ -22,9 +22,15 @@ export class WorkLoop {
   #running: Promise<void> = Promise.resolve();
   #wake = () => {};
   #isNotified = false;
+  #begunTick = performance.now();
 
   constructor(options: WorkLoopOptions) {
     this.#options = options;
+  }
+
+  /** How long ago the last iteration began, in ms: little more than `pollMs`, unless one hangs. */
+  get ageMs(): number {
+    return performance.now() - this.#begunTick;
   }
 
   /** Starts working in the background. */
@@ -50,6 +56,7 @@ export class WorkLoop {
     const { iterate, onFailure } = this.#options;
     for (let failures = 0; !signal.aborted; ) {
       this.#isNotified = false;
+      this.#begunTick = performance.now();
       try {
         const hasMore = await iterate(signal);
         failures = 0;

@@ -48,6 +48,8 @@ interface RefusalDetails {
   cause?: unknown;
   /** The reason for the log and the audit record; the caller does not get it. */
   reason?: string | undefined;
+  /** Whom the request named in vain, for the log and the audit record: a supervisor, or a hash of another name. */
+  subject?: string | undefined;
 }
 
 /** Thrown when a request is refused. Nothing was changed. */
@@ -95,9 +97,12 @@ export interface Issue {
   message: string;
 }
 
-/** Makes the refusal of a malformed or invalid request; the issues say what to change. */
-export function invalidRequest(issues: readonly Issue[]): Refusal {
-  return new Refusal('invalid_request', { issues });
+/**
+ * Makes the refusal of a malformed or invalid request; the issues say what to change. The log names their members; it
+ * has `reason` instead where a path may be a text of the caller.
+ */
+export function invalidRequest(issues: readonly Issue[], reason?: string): Refusal {
+  return new Refusal('invalid_request', { issues, reason });
 }
 
 /** Makes the refusal of a value that is well-formed but not acceptable to the domain. */
@@ -110,16 +115,17 @@ export const BASIC_CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"';
 
 /** Makes the refusal of a request without a bearer token (RFC 6750 section 3.1). */
 export function noToken(): Refusal {
-  return new Refusal('unauthorized', { challenge: 'Bearer' });
+  return new Refusal('unauthorized', { challenge: 'Bearer', reason: 'no_token' });
 }
 
 /**
- * Makes the refusal of a request that is not allowed. `missing` are the permissions that the token lacks; the
- * challenge names them as its `scope` (RFC 6750 section 3.1).
+ * Makes the refusal of a request whose token lacks permissions; the challenge names them as its `scope` (RFC 6750
+ * section 3.1).
  */
-export function forbidden(missing: readonly string[] = []): Refusal {
-  if (missing.length === 0) return new Refusal('forbidden');
-  return new Refusal('forbidden', { challenge: `Bearer error="insufficient_scope", scope="${missing.join(' ')}"` });
+export function forbidden(missing: readonly string[]): Refusal {
+  const scope = missing.join(' ');
+  const challenge = `Bearer error="insufficient_scope", scope="${scope}"`;
+  return new Refusal('forbidden', { challenge, reason: `missing ${scope}` });
 }
 
 /**

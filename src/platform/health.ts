@@ -5,7 +5,7 @@ import { withTimeout } from '../lib/with-timeout.ts';
 const PROBE_EVERY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 2_000;
 
-type Store = 'database' | 'cache' | 'bus';
+export type Store = 'database' | 'cache' | 'bus';
 type StoreState = 'ok' | 'down';
 
 /** The body of the health routes' response. */

@@ -12,6 +12,10 @@ interface LogLine {
   msg: string;
   status?: number;
   method?: string;
+  path?: string;
+  client_id?: string;
+  subject?: string;
+  reason?: string;
 }
 
 const isBad = ({ level }: LogLine) => ['warn', 'error', 'fatal'].includes(level);
@@ -25,6 +29,11 @@ const FILTERS: Record<string, (line: LogLine) => boolean> = {
     method = '',
     status = 0,
   }) => msg === 'request' && status < 400 && !['GET', 'HEAD', 'OPTIONS'].includes(method),
+  'select(.client_id and .reason)': ({ client_id, reason }) => client_id !== undefined && reason !== undefined,
+  'select(.status == 401 and .subject)': ({ status, subject }) => status === 401 && subject !== undefined,
+  'select(.reason == "wrong_secret" or .reason == "expired_secret")': ({ reason }) => reason === 'wrong_secret',
+  'select(.path == "/v2/webhooks/custodial" and .status == 401)': ({ path, status }) =>
+    path === '/v2/webhooks/custodial' && status === 401,
 };
 /** Filters that a page names because they do not work any more. */
 const FORMER = ['select(.level >= 40)'];
@@ -50,6 +59,15 @@ it('every log filter in the docs is tested here, and selects from a real log wha
   const { client } = JSON.parse(readFileSync(join(env.DATA_DIR, 'demo.json'), 'utf8'));
   const body = new URLSearchParams({ grant_type: 'client_credentials', ...client });
   await fetch(`${instance.baseUrl}/v2/oauth/token`, { method: 'POST', body });
+  const post = (path: string, json: object) =>
+    fetch(instance.baseUrl + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(json),
+    });
+  await post('/v2/oauth/token', { grant_type: 'client_credentials', ...client, client_secret: 'wrong' });
+  await post('/v2/oauth/token', { grant_type: 'password', ...client, username: 'nobody', password: 'wrong' });
+  await post('/v2/webhooks/custodial', {});
   await vi.waitFor(() => expect(instance.stdout()).toMatch(/"status":502/));
   const { stdout } = await instance.kill('SIGTERM');
   const lines = stdout.split('\n').filter((line) => line.startsWith('{"level"'));

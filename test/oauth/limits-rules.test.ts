@@ -111,21 +111,21 @@ function refusalOf(limits: RequestLimits, counts: RequestCounts): Refusal {
 describe('a rejected request', () => {
   const R = 'rate_limit_exceeded';
   const Q = 'monthly_limit_exceeded';
-  const cases: [limits: RequestLimits, counts: RequestCounts, refusal: string, seconds: number][] = [
-    [limitsOf(1, 9, 9, 9), used(1, 1, 1, 1), R, 1],
-    [limitsOf(9, 1, 9, 9), used(1, 1, 1, 1), R, 31],
-    [limitsOf(9, 9, 1, 9), used(1, 1, 1, 1), R, 1_771],
-    [limitsOf(9, 9, 9, 1), used(1, 1, 1, 1), Q, TO_MONTHS_END],
-    [limitsOf(1, 1, 9, 9), used(1, 1, 1, 1), R, 31],
-    [limitsOf(1, 1, 1, 9), used(1, 1, 1, 1), R, 1_771],
-    [limitsOf(1, 9, 9, 1), used(1, 1, 1, 1), R, TO_MONTHS_END],
-    [limitsOf(0, 0, 0, 1), used(5, 5, 5, 1), Q, TO_MONTHS_END],
+  const cases: [limits: RequestLimits, counts: RequestCounts, refusal: string, seconds: number, reason: string][] = [
+    [limitsOf(1, 9, 9, 9), used(1, 1, 1, 1), R, 1, 'requests_per_second'],
+    [limitsOf(9, 1, 9, 9), used(1, 1, 1, 1), R, 31, 'requests_per_minute'],
+    [limitsOf(9, 9, 1, 9), used(1, 1, 1, 1), R, 1_771, 'requests_per_hour'],
+    [limitsOf(9, 9, 9, 1), used(1, 1, 1, 1), Q, TO_MONTHS_END, 'monthly_limit'],
+    [limitsOf(1, 1, 9, 9), used(1, 1, 1, 1), R, 31, 'requests_per_second, requests_per_minute'],
+    [limitsOf(1, 1, 1, 9), used(1, 1, 1, 1), R, 1_771, 'requests_per_second, requests_per_minute, requests_per_hour'],
+    [limitsOf(1, 9, 9, 1), used(1, 1, 1, 1), R, TO_MONTHS_END, 'requests_per_second, monthly_limit'],
+    [limitsOf(0, 0, 0, 1), used(5, 5, 5, 1), Q, TO_MONTHS_END, 'monthly_limit'],
   ];
   it.each(cases)(
-    '7.2-06 7.6-04 D3-16: limits %j, counts %j: %s, retry after %d s',
-    (limits, counts, refusal, seconds) => {
+    '7.2-06 7.6-04 D3-16: limits %j, counts %j: %s, retry after %d s, by %s',
+    (limits, counts, refusal, seconds, reason) => {
       const { code, details } = refusalOf(limits, counts);
-      expect({ code, details }).toEqual({ code: refusal, details: { retryAfterSeconds: seconds } });
+      expect({ code, details }).toEqual({ code: refusal, details: { retryAfterSeconds: seconds, reason } });
     },
   );
 

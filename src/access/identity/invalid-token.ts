@@ -15,7 +15,10 @@ type TokenFault =
   | 'expired'
   | 'not_admitted'
   | 'revoked'
-  | 'wrong_secret';
+  | SecretFault;
+
+/** The reason for which a client secret is refused; the caller is not told it. */
+export type SecretFault = 'unknown_client' | 'client_disabled' | 'wrong_secret' | 'expired_secret';
 
 /** The descriptions for callers, only of tokens with a valid signature; for all others the reason is not disclosed. */
 const DESCRIPTIONS: Partial<Record<TokenFault, string>> = {

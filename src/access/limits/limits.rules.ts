@@ -19,10 +19,14 @@ export interface LimitVerdict {
 export type HeaderNames = readonly [limit: string, remaining: string, reset: string];
 
 const TIGHTEST = rateHeaders('');
-const RATES = RATE_WINDOWS.map((window) => ({ ...window, names: rateHeaders(`-${window.name}`) }));
+const RATES = RATE_WINDOWS.map((window) => ({
+  ...window,
+  names: rateHeaders(`-${window.name}`),
+  reason: `requests_per_${window.name.toLowerCase()}`,
+}));
 /** The names of the headers of a quota. */
 export const QUOTA_HEADERS: HeaderNames = ['X-MonthlyLimit-Limit', 'X-MonthlyLimit-Remaining', 'X-MonthlyLimit-Reset'];
-const QUOTA = { ...QUOTA_WINDOW, names: QUOTA_HEADERS };
+const QUOTA = { ...QUOTA_WINDOW, names: QUOTA_HEADERS, reason: 'monthly_limit' };
 /** The names of the headers of rates: of the one with the fewest remaining requests, then of each window. */
 export const RATE_HEADERS = [TIGHTEST, ...RATES.map(({ names }) => names)];
 
@@ -33,6 +37,8 @@ function rateHeaders(suffix: string): HeaderNames {
 /** A limit with how many requests remain in its present window, and the seconds until that ends. */
 interface LimitUse {
   readonly names: HeaderNames;
+  /** The limit as the settings of a client name it. */
+  readonly reason: string;
   readonly limit: number;
   readonly left: number;
   readonly reset: number;
@@ -44,11 +50,12 @@ interface LimitUse {
  * name of a window describe the rate with the fewest remaining requests; among equals the longest window.
  */
 export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs: number): LimitVerdict {
-  const usesOf = (windows: readonly (CountWindow & Pick<LimitUse, 'names'>)[]): LimitUse[] =>
+  const usesOf = (windows: readonly (CountWindow & Pick<LimitUse, 'names' | 'reason'>)[]): LimitUse[] =>
     windows
       .filter(({ limit }) => limits[limit] > 0)
-      .map(({ names, limit, count, at, startsAtMs }) => ({
+      .map(({ names, reason, limit, count, at, startsAtMs }) => ({
         names,
+        reason,
         limit: limits[limit],
         left: Math.max(0, limits[limit] - counted[count]),
         reset: secondsUntil(startsAtMs(counted[at] + 1), nowMs),
@@ -58,9 +65,11 @@ export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs:
   const tightest = rates.length > 0 ? [{ ...rates.reduce(stricterOf), names: TIGHTEST }] : [];
   const headers = [...rates, ...tightest, ...quota].flatMap(headersOf);
   if (counted.outcome === 'counted') return { headers };
-  const retryAfterSeconds = Math.max(1, ...[...rates, ...quota].filter(isUsedUp).map(({ reset }) => reset));
+  const usedUp = [...rates, ...quota].filter(isUsedUp);
+  const retryAfterSeconds = Math.max(1, ...usedUp.map(({ reset }) => reset));
   const code = rates.some(isUsedUp) ? 'rate_limit_exceeded' : 'monthly_limit_exceeded';
-  return { refusal: new Refusal(code, { retryAfterSeconds }), headers };
+  const details = { retryAfterSeconds, reason: usedUp.map(({ reason }) => reason).join(', ') };
+  return { refusal: new Refusal(code, details), headers };
 }
 
 function isUsedUp({ left }: LimitUse): boolean {

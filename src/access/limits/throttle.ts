@@ -7,6 +7,7 @@ import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { Refusal } from '../../platform/errors.ts';
 
 const MAX_FAILURES = 20;
+const TOO_MANY = { reason: 'wrong_secrets' };
 
 interface ThrottleDependencies {
   cache: Pick<Cache, 'countFailure'>;
@@ -32,14 +33,15 @@ export class Throttle {
 
   /**
    * Counts a wrong secret for a caller and, if the request named one, a client. A correct secret is never throttled.
+   * `subject` is whom the request named, for its record.
    * @throws Refusal `rate_limit_exceeded` from the twenty-first wrong secret within a minute on.
    */
-  async failed(address: string, clientId: string | undefined): Promise<void> {
+  async failed(address: string, clientId: string | undefined, subject?: string): Promise<void> {
     const { count, resetInSeconds } = await this.#count(keyOf(address, clientId));
     const isThrottled = count > MAX_FAILURES;
     this.wrongSecrets.inc({ outcome: isThrottled ? 'throttled' : 'refused' });
-    if (!isThrottled) return;
-    throw new Refusal('rate_limit_exceeded', { retryAfterSeconds: resetInSeconds });
+    if (isThrottled)
+      throw new Refusal('rate_limit_exceeded', { ...TOO_MANY, retryAfterSeconds: resetInSeconds, subject });
   }
 
   /**
@@ -48,7 +50,8 @@ export class Throttle {
    */
   async requireAttemptsLeft(address: string, clientId: string | undefined): Promise<void> {
     const { count, resetInSeconds } = await this.#count(keyOf(address, clientId), 0);
-    if (count >= MAX_FAILURES) throw new Refusal('rate_limit_exceeded', { retryAfterSeconds: resetInSeconds });
+    if (count >= MAX_FAILURES)
+      throw new Refusal('rate_limit_exceeded', { ...TOO_MANY, retryAfterSeconds: resetInSeconds });
   }
 
   async #count(key: string, step: 0 | 1 = 1): Promise<CountedFailure> {

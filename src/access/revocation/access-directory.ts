@@ -8,6 +8,7 @@ import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { findClient, hashClientSecret } from '../clients/clients.service.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
+import type { SecretFault } from '../identity/invalid-token.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { AccessChange } from './access-changes.ts';
 
@@ -282,19 +283,28 @@ export class AccessDirectory {
     return this.#nodes.get(nodeId);
   }
 
-  /** Returns the active client with this id if the secret is one of its valid ones; undefined otherwise. */
-  async authenticate(clientId: string, secret: string): Promise<ClientRecord | undefined> {
-    const client = await this.clientOfSecret(secret);
-    return client?.clientId === clientId ? client : undefined;
+  /**
+   * Returns the client with this id or, without one, the client that has the secret; and, unless the client is active
+   * and the secret one of its valid ones, the reason to refuse it.
+   */
+  async authenticate(
+    secret: string,
+    namedId?: string,
+  ): Promise<{ client: ClientRecord; fault: undefined } | { client: ClientRecord | undefined; fault: SecretFault }> {
+    const owned = await this.#ownerOf(secret);
+    const client = await this.client(namedId ?? owned?.clientId ?? '');
+    if (!client) return { client, fault: namedId === undefined ? 'wrong_secret' : 'unknown_client' };
+    if (!client.active) return { client, fault: 'client_disabled' };
+    if (owned?.clientId !== client.clientId) return { client, fault: 'wrong_secret' };
+    if (owned.endsAtMs <= this.#deps.nowMs()) return { client, fault: 'expired_secret' };
+    return { client, fault: undefined };
   }
 
-  /** Returns the active client that has this valid secret; undefined when there is none. */
-  async clientOfSecret(secret: string): Promise<ClientRecord | undefined> {
+  /** Returns whose secret it is, or was until it expired. */
+  async #ownerOf(secret: string): Promise<ClientSecret | undefined> {
     for (const pepper of this.#peppers) {
-      const storedSecret = await this.#secrets.get(hashClientSecret(pepper, secret).toString('base64url'));
-      if (!storedSecret || storedSecret.endsAtMs <= this.#deps.nowMs()) continue;
-      const client = await this.#clients.get(storedSecret.clientId);
-      return client?.active ? client : undefined;
+      const owned = await this.#secrets.get(hashClientSecret(pepper, secret).toString('base64url'));
+      if (owned) return owned;
     }
     return undefined;
   }

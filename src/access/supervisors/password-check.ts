@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { identifierKey } from '../../lib/identifier-key.ts';
 import { isLonger } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
@@ -14,10 +15,30 @@ const WAITING = { maxWaiting: 64, refusal: serviceUnavailable, signalOf: request
 /** The maximum number of console logins in the hashing queue, so that most of it is left for the token endpoint. */
 const MAX_CONSOLE = 8;
 
+/**
+ * Returns a function that gives the text for a name that no supervisor or client has, in logs and audit records: a hash
+ * with a key derived from `SECRET_PEPPER`, because people type passwords into the wrong field. Names that are looked up
+ * as one have the same hash.
+ */
+export function strangers(pepper: string): (name: string) => string {
+  const key = createHmac('sha256', pepper).update('portcullis unknown names').digest();
+  return (name) => `unknown:${createHmac('sha256', key).update(identifierKey(name)).digest('hex').slice(0, 32)}`;
+}
+
+/**
+ * Who logs in or, with a fault, whom the login named: the id of a supervisor, or a hash of another name. The caller is told
+ * the same for all faults.
+ */
+type Login =
+  | { supervisor: SupervisorRecord; fault: undefined }
+  | { subject: string; fault: 'unknown_supervisor' | 'supervisor_disabled' | 'locked' | 'wrong_password' };
+
 interface PasswordCheckDependencies {
   supervisors: Pick<Supervisors, 'findByUsername'>;
   passwords: Pick<Passwords, 'verify'>;
   locks: Pick<LoginLocks, 'isLocked' | 'recordFailure' | 'unlock'>;
+  /** Returns a hash of a name that no supervisor has. */
+  strangerOf(name: string): string;
 }
 
 /** Checks passwords of supervisors, and locks usernames after failures. */
@@ -32,15 +53,10 @@ export class PasswordCheck {
   }
 
   /**
-   * Returns the active supervisor of a tenant if the password is right and the username is not locked; else undefined.
+   * Returns the active supervisor of a tenant if the password is right and the username is not locked; else a fault.
    * @throws Refusal `service_unavailable` when too many logins of the username, or of the console, wait.
    */
-  check(
-    nodeId: string,
-    username: string,
-    password: string,
-    origin: LoginOrigin,
-  ): Promise<SupervisorRecord | undefined> {
+  check(nodeId: string, username: string, password: string, origin: LoginOrigin): Promise<Login> {
     // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
     // would evade the lockout.
     const key = `${nodeId} ${origin === null} ${identifierKey(username)}`;
@@ -48,13 +64,8 @@ export class PasswordCheck {
   }
 
   /** Every failure costs one Argon2 computation and the same number of statements. */
-  async #authenticate(
-    nodeId: string,
-    username: string,
-    password: string,
-    origin: LoginOrigin,
-  ): Promise<SupervisorRecord | undefined> {
-    const { supervisors, passwords, locks } = this.#deps;
+  async #authenticate(nodeId: string, username: string, password: string, origin: LoginOrigin): Promise<Login> {
+    const { supervisors, passwords, locks, strangerOf } = this.#deps;
     const supervisor = await supervisors.findByUsername(nodeId, username);
     const isLocked = await locks.isLocked(nodeId, username, origin);
     const isCounted = !isLocked && !isLonger(identifierKey(username), MAX_LENGTHS.supervisors.username);
@@ -63,10 +74,13 @@ export class PasswordCheck {
     if (supervisor?.active && matches && isCounted) {
       // The failures may have been guesses at a password of another supervisor with this key.
       if (!supervisor.clashes) await locks.unlock(nodeId, username, origin);
-      return supervisor;
+      return { supervisor, fault: undefined };
     }
     if (isCounted) await locks.recordFailure(nodeId, username, origin);
     else await locks.isLocked(nodeId, username, origin);
-    return undefined;
+    const subject = supervisor?.supervisorId ?? strangerOf(username);
+    if (isLocked) return { subject, fault: 'locked' };
+    if (!supervisor) return { subject, fault: 'unknown_supervisor' };
+    return { subject, fault: supervisor.active ? 'wrong_password' : 'supervisor_disabled' };
   }
 }

@@ -7,7 +7,7 @@ import type { AccessDirectory } from '../../access/revocation/access-directory.t
 import type { TokenAuthenticator } from '../../access/tokens/token-authenticator.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
-import { forbidden, Refusal } from '../../platform/errors.ts';
+import { Refusal } from '../../platform/errors.ts';
 import type { AgentIdentity } from './kit/tool.ts';
 import type { McpRuntime, McpRuntimeDependencies, Toolset } from './mcp-runtime.ts';
 import { readMessage } from './message-body.ts';
@@ -62,7 +62,8 @@ async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<A
   const admitted = bearer.includes('.') ? admitToken(deps, exchange, bearer) : admitSecret(deps, exchange, bearer);
   const { identity, guarded } = await admitted;
   const isOwn = isOwnHost(headers.host, deps.publicUrl());
-  if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin)) throw forbidden();
+  if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin))
+    throw new Refusal('forbidden', { reason: isOwn ? 'origin' : 'host' });
   await deps.guards.check(exchange, guarded);
   return identity;
 }
@@ -75,16 +76,17 @@ interface Admitted {
 
 async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secret: string): Promise<Admitted> {
   async function recheck(): Promise<void> {
-    if (!(await deps.directory.clientOfSecret(secret))) throw new InvalidTokenError('wrong_secret');
+    const { fault } = await deps.directory.authenticate(secret);
+    if (fault) throw new InvalidTokenError(fault);
   }
-  const client = await deps.directory.clientOfSecret(secret);
-  if (!client) {
+  const { client, fault } = await deps.directory.authenticate(secret);
+  if (client) exchange.state.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: true };
+  if (fault) {
     await deps.throttle.failed(exchange.realIp, undefined);
-    throw new InvalidTokenError('wrong_secret');
+    throw new InvalidTokenError(fault);
   }
   const { nodeId, clientId, name: clientName, scopes } = client;
   exchange.held?.moveTo(nodeId);
-  exchange.state.client = { nodeId, clientId, isApi: true };
   exchange.state.recheck = recheck;
   const identity = { nodeId, subject: clientId, clientId, clientName, permissions: new Set(scopes) };
   return { identity, guarded: client };

@@ -8,8 +8,8 @@ import {
   type BatchHandler,
   type BusLog,
   BusUnavailableError,
+  type ConsumerLag,
   type EventBus,
-  type GroupLag,
   type LogReader,
   type OutgoingMessage,
   type PartitionSpan,
@@ -79,7 +79,7 @@ class EmbeddedReader {
       return hasMore;
     } catch (error) {
       this.#failures += 1;
-      const fields = { ...at, failures: this.#failures, error: String(error) };
+      const fields = { ...at, failures: this.#failures, error };
       log('warn', 'event batch failed; retrying', fields);
       throw error;
     }
@@ -165,7 +165,7 @@ export class EmbeddedBus implements EventBus {
     }
   }
 
-  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<ConsumerLag[]> {
     return this.#outside(() => this.#store.lag([...groups.keys()]));
   }
 

@@ -1,5 +1,5 @@
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
-import { type GroupLag, type IncomingMessage, MAX_BATCH_MESSAGES, type OutgoingMessage } from './event-bus.ts';
+import { type ConsumerLag, type IncomingMessage, MAX_BATCH_MESSAGES, type OutgoingMessage } from './event-bus.ts';
 
 /** The only access to the database that the embedded bus needs: unscoped raw SQL. */
 export interface BusDatabase {
@@ -122,16 +122,20 @@ export class EmbeddedStore {
       : { first: BigInt(first), last: BigInt(last), count: Number(count) };
   }
 
-  /** Returns how many messages each group has yet to read of each of its topics; it counts to 100,000 at most. */
-  async lag(groupIds: readonly string[]): Promise<GroupLag[]> {
-    const rows = await this.#database.raw<{ group_id: string; topic: string; messages: string }>(
+  /** Returns how many messages each group has yet to read of each of its topics, to 100,000 at most, and since when. */
+  async lag(groupIds: readonly string[]): Promise<ConsumerLag[]> {
+    const rows = await this.#database.raw<{ group_id: string; topic: string; messages: string; oldest: number | null }>(
       (text) => text`
         select o.group_id, o.topic, (select count(*) from (
           select 1 from bus_messages m where m.topic = o.topic and m.position > o.position limit ${MAX_COUNTED}
-        ) behind)::text as messages
+        ) behind)::text as messages, (
+          select extract(epoch from clock_timestamp() - m.created_at)::float8 from bus_messages m
+          where m.topic = o.topic and m.position > o.position order by m.position limit 1) as oldest
         from bus_offsets o where o.group_id = any (${[...groupIds]}::text[])`,
     );
-    return rows.map(({ group_id: groupId, topic, messages }) => ({ groupId, topic, messages: Number(messages) }));
+    return rows.map(({ group_id: groupId, topic, messages, oldest }) => {
+      return { groupId, topic, messages: Number(messages), oldestSeconds: Math.max(0, oldest ?? 0) };
+    });
   }
 
   /** Stores that the group has processed every message up to `offset`. An offset never goes back. */

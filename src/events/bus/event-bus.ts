@@ -43,6 +43,11 @@ export interface GroupLag {
   messages: number;
 }
 
+/** The lag of a consumer group, with the age of the oldest message that it has yet to process, in seconds; 0 if none. */
+export interface ConsumerLag extends GroupLag {
+  oldestSeconds: number;
+}
+
 /**
  * The interface of the event bus: a durable log with topics, keys and consumer groups. Delivery is at least once, in
  * order for each key, in batches of at most `MAX_BATCH_MESSAGES`.
@@ -73,7 +78,7 @@ export interface EventBus {
    * left out.
    * @throws an error when the bus does not respond.
    */
-  lag?(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]>;
+  lag?(groups: ReadonlyMap<string, readonly string[]>): Promise<ConsumerLag[]>;
   /**
    * Moves every consumer group back to the messages that were published at `sinceMs` or later, and returns how many
    * each will read again. A bus whose offsets are in the database has no need of it.
@@ -95,6 +100,7 @@ export const MAX_BATCH_MESSAGES = 500;
 /** Thrown when the bus refuses messages, does not acknowledge them in time, or does not respond. */
 export class BusUnavailableError extends Error {
   override name = 'BusUnavailableError';
+  readonly store = 'bus';
 }
 
 /** A log function for what callers of the bus cannot see, such as a batch that has failed and is delivered again. */

@@ -3,7 +3,7 @@ import type { Admin } from 'kafkajs';
 import { backoffMs } from '../../lib/backoff.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { isDeadLetterTopic } from './dead-letters.ts';
-import { type BusLog, BusUnavailableError, type GroupLag } from './event-bus.ts';
+import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag } from './event-bus.ts';
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { ALL_TOPICS, isCompactedTopic } from './topics.ts';
 
@@ -84,7 +84,7 @@ export class KafkaAdmin {
   }
 
   /** Returns the lag of each group by the offsets that it has committed. */
-  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<ConsumerLag[]> {
     return this.#withAdmin(async (admin) => {
       const lags = Array.from(groups, async ([groupId, topics]) => {
         const prefixedTopics = topics.map((topic) => this.#connection.topicPrefix + topic);
@@ -96,12 +96,14 @@ export class KafkaAdmin {
           committed.map(async ({ topic, partitions }) => {
             const offsets = new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
             const ends = await admin.fetchTopicOffsets(topic);
-            const behind = ends.map(({ partition, high, low }) => {
+            const spans = ends.map(({ partition, high, low }) => {
               const at = offsets.get(partition) ?? -1n;
-              return BigInt(high) - (at < BigInt(low) ? BigInt(low) : at);
+              const first = at < BigInt(low) ? BigInt(low) : at;
+              return { partition, first, count: Math.max(0, Number(BigInt(high) - first)) };
             });
-            const messages = Number(behind.reduce((sum, lag) => sum + (lag > 0n ? lag : 0n), 0n));
-            return { groupId, topic: topic.slice(this.#connection.topicPrefix.length), messages };
+            const messages = spans.reduce((sum, { count }) => sum + count, 0);
+            const oldestSeconds = messages === 0 ? 0 : await oldestSecondsOf(admin, topic, spans);
+            return { groupId, topic: topic.slice(this.#connection.topicPrefix.length), messages, oldestSeconds };
           }),
         );
       });
@@ -196,6 +198,32 @@ export class KafkaAdmin {
     const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
     return connected(kafka.admin());
   }
+}
+
+const [MIN_AGE_MS, MAX_AGE_MS] = [1_000, 400 * DAY_MS];
+/** How exactly an age is found: each question to the brokers halves the logarithm of the range that is left. */
+const AGE_PRECISION = 1.02;
+
+/**
+ * Returns the age in seconds of the oldest message from these offsets on, to 2 %, without reading a message. There must
+ * be such a message.
+ */
+export async function oldestSecondsOf(
+  admin: Pick<Admin, 'fetchTopicOffsetsByTimestamp'>,
+  topic: string,
+  from: readonly { partition: number; first: bigint }[],
+): Promise<number> {
+  const nowMs = Date.now();
+  let [younger, older] = [MIN_AGE_MS, MAX_AGE_MS];
+  while (older / younger > AGE_PRECISION) {
+    const ageMs = Math.sqrt(younger * older);
+    const firstSince = await admin.fetchTopicOffsetsByTimestamp(topic, Math.floor(nowMs - ageMs));
+    const offsets = new Map(firstSince.map(({ partition, offset }) => [partition, BigInt(offset)]));
+    const isOlder = from.some(({ partition, first }) => first < (offsets.get(partition) ?? 0n));
+    if (isOlder) younger = ageMs;
+    else older = ageMs;
+  }
+  return older / 1_000;
 }
 
 /** Returns the retention of a topic that is not compacted, in days. */

@@ -6,6 +6,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import {
   type BusLog,
   BusUnavailableError,
+  type ConsumerLag,
   type EventBus,
   type GroupLag,
   type OutgoingMessage,
@@ -204,7 +205,7 @@ export class KafkaBus implements EventBus {
     await this.#outside(() => Promise.all([this.#admin.checkHealth(), this.#producer.checkHealth()]));
   }
 
-  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<ConsumerLag[]> {
     return this.#outside(() => this.#admin.lag(groups));
   }
 

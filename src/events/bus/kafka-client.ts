@@ -10,7 +10,6 @@ import type {
   RetryOptions,
   SASLOptions,
 } from 'kafkajs';
-import { BoundedMap } from '../../lib/bounded-map.ts';
 import { restWhenNothingWaits } from '../../lib/fast/kafka-timers.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
@@ -24,8 +23,6 @@ export interface KafkaConnection extends NonNullable<Config['kafka']> {
 
 const CONNECTION_TIMEOUT_MS = 1_000;
 const KEEP_ALIVE_MS = 60_000;
-const REPEATED_LOG_MS = 30_000;
-const MAX_REMEMBERED_LINES = 100;
 
 /** The retry policy of kafkajs. With a request timeout of 1 s, a call to a frozen broker fails within 4 s. */
 export const KAFKA_RETRY: RetryOptions = {
@@ -56,7 +53,7 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
     requestTimeout: requestTimeoutMs,
     retry: KAFKA_RETRY,
     logLevel: logLevel.ERROR,
-    logCreator: () => throttledLog(log),
+    logCreator: () => namingStore(log),
   });
 }
 
@@ -90,23 +87,13 @@ export async function connected<Client extends Pick<Admin, 'connect' | 'disconne
   }
 }
 
-/** When each line was last logged, for each log function, since the clients of one bus share one. */
-const lastLogged = new WeakMap<BusLog, BoundedMap<string, number>>();
-
 /**
- * Returns a kafkajs log function that logs each line at most once in 30 s: while a broker is down, kafkajs repeats them
- * several times a second.
+ * Returns a kafkajs log function. While a broker is down, kafkajs repeats its lines several times a second: each names
+ * its store, by which the log of a process counts them.
  */
-function throttledLog(log: BusLog): (entry: LogEntry) => void {
-  const loggedAt = lastLogged.get(log) ?? new BoundedMap<string, number>(MAX_REMEMBERED_LINES);
-  lastLogged.set(log, loggedAt);
-  return ({ namespace, log: { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } }) => {
-    const text = `kafkajs ${namespace}: ${message}`;
-    const now = performance.now();
-    if (now - (loggedAt.get(text) ?? Number.NEGATIVE_INFINITY) < REPEATED_LOG_MS) return;
-    loggedAt.set(text, now);
-    log('warn', text, fields);
-  };
+function namingStore(log: BusLog): (entry: LogEntry) => void {
+  return ({ namespace, log: { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } }) =>
+    log('warn', `kafkajs ${namespace}: ${message}`, { ...fields, store: 'bus' });
 }
 
 /** Converts a kafkajs message to an `IncomingMessage`. */

@@ -47,7 +47,7 @@ export class KafkaSubscription implements Subscription {
         await this.#consume();
       } catch (error) {
         this.#crashes += 1;
-        const fields = { groupId: this.#options.groupId, failures: this.#crashes, error: String(error) };
+        const fields = { store: 'bus', groupId: this.#options.groupId, failures: this.#crashes, error };
         this.#log('warn', 'consumer failed; replacing it', fields);
         await pause(backoffMs(this.#crashes), this.#stopping.signal);
       }
@@ -126,7 +126,7 @@ export class KafkaSubscription implements Subscription {
       const failures = (this.#failures.get(name) ?? 0) + 1;
       this.#failures.set(name, failures);
       const { groupId } = this.#options;
-      const fields = { groupId, topic, partition, failures, error: String(error) };
+      const fields = { groupId, topic, partition, failures, error };
       this.#log('warn', 'event batch failed; retrying', fields);
       const resume = payload.pause();
       setTimeout(resume, backoffMs(failures)).unref();

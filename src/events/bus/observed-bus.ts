@@ -1,13 +1,14 @@
 import { Counter, type Metric } from 'prom-client';
 
+import type { Log } from '../../lib/log.ts';
 import { MemoizedRead } from '../../lib/memoized-read.ts';
 import { durations, gauges } from '../../lib/meters.ts';
 import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
 import { isDeadLetterTopic } from './dead-letters.ts';
 import type {
   BatchHandler,
+  ConsumerLag,
   EventBus,
-  GroupLag,
   OutgoingMessage,
   PublishOptions,
   SubscribeOptions,
@@ -17,14 +18,16 @@ import type {
 const SYSTEM = 'kafka';
 
 /**
- * Wraps an event bus to measure durations and to create spans for messages that belong to a trace. The span of sending
- * or of processing a message is a child of the one in its `traceparent` header, which then names the new span.
+ * Wraps an event bus to measure durations, to log dead letters, and to create spans for messages that belong to a
+ * trace. The span of sending or of processing a message is a child of the one in its `traceparent` header, which then
+ * names the new span.
  */
 export class ObservedBus implements EventBus {
   readonly metrics: readonly Metric[];
   readonly #groups = new Map<string, readonly string[]>();
   readonly #bus: EventBus;
   readonly #tracer: Tracer | undefined;
+  readonly #log: Log;
   readonly #sent = durations({
     name: 'messaging_client_operation_duration_seconds',
     help: 'Time until the bus acknowledged or rejected messages, by topic.',
@@ -48,14 +51,15 @@ export class ObservedBus implements EventBus {
     registers: [],
   });
 
-  constructor(bus: EventBus, tracer: Tracer | undefined) {
+  constructor(bus: EventBus, tracer: Tracer | undefined, log: Log) {
     this.#bus = bus;
     this.#tracer = tracer;
+    this.#log = log;
     this.metrics = [this.#sent, this.#processed, this.#consumed, this.#dead];
   }
 
   /** Returns the lag of the given consumer groups; by default, of those that this process consumes for. */
-  async lag(groups: ReadonlyMap<string, readonly string[]> = this.#groups): Promise<GroupLag[]> {
+  async lag(groups: ReadonlyMap<string, readonly string[]> = this.#groups): Promise<ConsumerLag[]> {
     return (await this.#bus.lag?.(groups)) ?? [];
   }
 
@@ -99,15 +103,20 @@ export class ObservedBus implements EventBus {
   #measure(messages: readonly OutgoingMessage[], startedTick: number, error: string): void {
     const seconds = (performance.now() - startedTick) / 1_000;
     let counted: string | undefined;
-    for (const { topic } of messages) {
-      if (isDeadLetterTopic(topic) && error === '') {
-        this.#dead.inc({ messaging_destination_name: topic.slice(0, topic.lastIndexOf('.')) });
-      }
+    for (const { topic, headers } of messages) {
+      if (isDeadLetterTopic(topic) && error === '') this.#isDead(topic.slice(0, topic.lastIndexOf('.')), headers);
       if (topic === counted) continue;
       counted = topic;
       const labels = { messaging_destination_name: topic, messaging_operation_name: 'send', error_type: error };
       this.#sent.observe(labels, seconds);
     }
+  }
+
+  #isDead(topic: string, headers: OutgoingMessage['headers']): void {
+    this.#dead.inc({ messaging_destination_name: topic });
+    const { error: cause, 'original-partition': partition, 'original-offset': offset } = headers;
+    const fields = { topic, partition, offset, cause, correlation_id: headers['correlation-id'] };
+    this.#log.error(fields, 'could not apply a message; moved it to the dead letters');
   }
 
   #observed({ groupId, handle }: SubscribeOptions): BatchHandler {
@@ -173,19 +182,32 @@ const MAX_AGE_MS = 5_000;
 const DEADLINE_MS = 2_000;
 
 /**
- * Returns the gauge of the lag of each consumer group of this process; the lag counts all partitions, including those
- * that other processes consume.
+ * Returns the gauges of the lag of each consumer group of this process; they count all partitions, including those that
+ * other processes consume.
  */
-export function lagMetric(bus: { lag(): Promise<GroupLag[]> }): Metric {
+export function lagMetrics(bus: { lag(): Promise<ConsumerLag[]> }): Metric[] {
   const snapshot = new MemoizedRead(() => bus.lag(), { maxAgeMs: MAX_AGE_MS, deadlineMs: DEADLINE_MS });
-  return gauges({
-    name: 'portcullis_consumer_lag_messages',
-    help: 'Messages that a consumer group has not consumed, by topic; each process reports the whole group.',
-    labelNames: ['messaging_consumer_group_name', 'messaging_destination_name'],
-    read: async () =>
-      ((await snapshot.get()) ?? []).map(({ groupId, topic, messages }) => [
-        { messaging_consumer_group_name: groupId, messaging_destination_name: topic },
-        messages,
-      ]),
-  });
+  const lag = (name: string, help: string, measure: (lag: ConsumerLag) => number) =>
+    gauges({
+      name,
+      help,
+      labelNames: ['messaging_consumer_group_name', 'messaging_destination_name'],
+      read: async () =>
+        ((await snapshot.get()) ?? []).map((one) => [
+          { messaging_consumer_group_name: one.groupId, messaging_destination_name: one.topic },
+          measure(one),
+        ]),
+    });
+  return [
+    lag(
+      'portcullis_consumer_lag_messages',
+      'Messages that a consumer group has not consumed, by topic; each process reports the whole group.',
+      ({ messages }) => messages,
+    ),
+    lag(
+      'portcullis_consumer_oldest_seconds',
+      'Age of the oldest message that a consumer group has not consumed, by topic; 0 if it has consumed all; each process reports the whole group.',
+      ({ oldestSeconds }) => oldestSeconds,
+    ),
+  ];
 }

@@ -234,6 +234,11 @@ export class EventStreams<Payload = LoggedEvent['transaction']> {
     return stream;
   }
 
+  /** How long ago, in ms, a tailer last began to read: little more than its poll, unless one hangs. */
+  get tailersAgeMs(): number {
+    return this.#tailers.ageMs;
+  }
+
   /** The numbers of open streams and running tailers; both are 0 when there are no subscribers. */
   get load(): { streams: number; tailers: number } {
     return { streams: this.#streams.size, tailers: this.#tailers.size };

@@ -71,6 +71,11 @@ export class EventTailers<Payload> {
     return { from: tailer.position, detach };
   }
 
+  /** How long ago, in ms, the read of an event log began that began before all others; 0 if none is read. */
+  get ageMs(): number {
+    return Math.max(0, ...this.#tailers.values().map(({ readTick }) => performance.now() - readTick));
+  }
+
   /** The number of tenants whose event logs are being read. */
   get size(): number {
     return this.#tailers.size;
@@ -91,6 +96,8 @@ class NodeTailer<Payload> {
   readonly #waitedMs = new WeakMap<Subscriber<Payload>, number>();
   readonly #ofTransactions = new Map<string, Set<Subscriber<Payload>>>();
   readonly #ended = new AbortController();
+  /** When the last read of the log began, by the monotonic clock. */
+  readTick = performance.now();
   #position: bigint;
   #isReading = false;
   #isAwaited = false;
@@ -151,6 +158,7 @@ class NodeTailer<Payload> {
     const { signal } = this.#ended;
     while (this.#isAwaited) {
       this.#isAwaited = false;
+      this.readTick = performance.now();
       const events = await log.readEvents(this.#nodeId, this.#position, signal);
       const last = events.at(-1);
       if (last === undefined) continue;

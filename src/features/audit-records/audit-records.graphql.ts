@@ -35,10 +35,7 @@ export function addAuditRecords(builder: Builder): void {
       path: ['String', 'The path, without the query.'],
       query: ['String?', 'The query string of the URL, without the `?`; null if there was none.'],
       status_code: ['Int', 'The HTTP status of the response; 499 if the caller disconnected first.'],
-      headers: [
-        'JSON',
-        'The headers of the request. `:reason` says why the request was refused if the response does not.',
-      ],
+      headers: ['JSON', 'The headers of the request. `:reason` says why the request was refused.'],
       remote_address: [
         'String',
         'The address of the peer: of the last proxy if there is one, otherwise of the client.',
@@ -46,7 +43,10 @@ export function addAuditRecords(builder: Builder): void {
       real_ip: ['String', "The client's address, behind trusted proxies."],
       request_body: ['String?', 'The request body, up to 64 KiB; null if it was empty, not read or not recorded.'],
       response_body: ['String?', 'The response body, up to 64 KiB; null if it was empty or not recorded.'],
-      subject: ['String?', 'The `sub` of the token: a supervisor or a client; null without a token.'],
+      subject: [
+        'String?',
+        'The `sub` of the token: a supervisor or a client. Without a token, the supervisor whom a sign-in named, even in vain, or `unknown:` and a hash of a name that does not exist; otherwise null.',
+      ],
       client_id: ['ID?', 'The client; null if it is unknown.'],
       operation: [
         'String?',
@@ -99,7 +99,10 @@ function auditFilter(builder: Builder) {
         description: 'The first digit of the HTTP status: 4 for 400 to 499.',
         validate: { schema: wholeNumberInput(1, 5) },
       }),
-      subject: t.string({ description: 'The exact subject: a supervisor or a client.', ...exactly }),
+      subject: t.string({
+        description: 'The exact subject: a supervisor, a client, or `unknown:` and the hash of a name.',
+        ...exactly,
+      }),
       operation: t.string({
         description: 'The exact operation, or one of the root fields of a GraphQL operation.',
         ...exactly,

@@ -1,14 +1,15 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
-import { CONSOLE_IDLE_SECONDS, type TokenResponse } from '../../access/tokens/token-issuer.ts';
+import { CONSOLE_IDLE_SECONDS } from '../../access/tokens/token-issuer.ts';
 import { sendEmpty } from '../../api/rest/rest-call.ts';
 import { type Route, route } from '../../api/rest/route.ts';
 import { showConsole } from '../../api/rest/static-files.rest.ts';
 import type { Files } from '../../api/shared/served-files.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
-import { forbidden, invalidRequest, notFound, parseOrReject } from '../../platform/errors.ts';
+import { invalidRequest, notFound, parseOrReject, Refusal } from '../../platform/errors.ts';
 import type { ConsoleSessions } from './console-sessions.service.ts';
+import type { Granted } from './grants.service.ts';
 import { beginAuthentication, MAX_BODY_BYTES, withClient } from './oauth.rest.ts';
 import { oauthEnvelope } from './oauth-errors.rest.ts';
 import { consoleSessionInput, consoleSignInInput } from './token-request.input.ts';
@@ -32,7 +33,7 @@ function requireSameOrigin({ headers }: Request, publicUrl: string): void {
   const { 'sec-fetch-site': site, origin = '', host } = headers;
   const url = URL.parse(origin);
   const isOwn = url !== null && (url.host === host || url.origin === URL.parse(publicUrl)?.origin);
-  if (site === undefined ? !isOwn : site !== 'same-origin') throw forbidden();
+  if (site === undefined ? !isOwn : site !== 'same-origin') throw new Refusal('forbidden', { reason: 'origin' });
 }
 
 /**
@@ -66,12 +67,7 @@ function sessionRoute<Input extends { client_id: string }>(
   method: 'POST' | 'DELETE',
   path: string,
   schema: z.ZodType<Input>,
-  work: (
-    sessions: ConsoleSessions,
-    input: Input,
-    tokens: string[],
-    realIp: string,
-  ) => Promise<TokenResponse | undefined>,
+  work: (sessions: ConsoleSessions, input: Input, tokens: string[], realIp: string) => Promise<Granted | undefined>,
 ): Route<SessionServices> {
   return route({
     method,
@@ -91,7 +87,7 @@ function sessionRoute<Input extends { client_id: string }>(
         const { body } = await withClient(
           services,
           req,
-          async ({ parameters, realIp }) => ({ body: await answer(parseOrReject(schema, parameters), realIp) }),
+          ({ parameters, realIp }) => answer(parseOrReject(schema, parameters), realIp),
           false,
         );
         // Sent only now that the tenant is in the audit record.
@@ -99,16 +95,16 @@ function sessionRoute<Input extends { client_id: string }>(
         else sendEmpty(res, 204);
 
         // While a sign-in waits, it holds nothing of the body but its input.
-        async function answer(input: Input, realIp: string): Promise<object | undefined> {
+        async function answer(input: Input, realIp: string): Promise<{ body?: object; subject?: string }> {
           const [name, attributes] = cookieOf(input.client_id, services.publicUrl);
           const setCookie = (value: string, seconds: number) =>
             res.setHeader('Set-Cookie', `${name}=${value}; Max-Age=${seconds}; ${attributes}`);
           if (method === 'DELETE') setCookie('', 0);
-          const tokens = await work(services.consoleSessions, input, cookiesIn(req, name), realIp);
-          if (!tokens) return undefined;
-          const { refresh_token: token, ...publicTokens } = tokens;
+          const granted = await work(services.consoleSessions, input, cookiesIn(req, name), realIp);
+          if (!granted) return {};
+          const { refresh_token: token, ...body } = granted.response;
           setCookie(token, CONSOLE_IDLE_SECONDS);
-          return publicTokens;
+          return { body, subject: granted.subject };
         }
       },
     ],

@@ -4,13 +4,12 @@ import type { AccessDirectory } from '../../access/revocation/access-directory.t
 import type { RefreshClaims } from '../../access/tokens/refresh.rules.ts';
 import type { RefreshTokens } from '../../access/tokens/refresh-tokens.ts';
 import type { Revocations } from '../../access/tokens/revocations.ts';
-import type { TokenResponse } from '../../access/tokens/token-issuer.ts';
 import type { TokenVerifier } from '../../access/tokens/token-verifier.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import { requestSignal } from '../../platform/waiting-request.ts';
-import type { Grant } from './grants.service.ts';
+import type { Denied, Grant, Granted } from './grants.service.ts';
 
 /** How many cookies of a request have their signatures checked: each may come from a server on a sibling domain. */
 const MAX_COOKIES = 4;
@@ -19,6 +18,9 @@ const COOKIES = 'console cookies';
 /** How many sign-ins are checked at once, and how many wait: of all addresses together, since anyone may send them. */
 export const MAX_SIGN_INS = 64;
 export const MAX_WAITING_SIGN_INS = 64;
+
+/** The refusal of a client that does not exist, is disabled, or is none of the console. */
+const NO_CLIENT: Denied = { reason: 'no_console_client' };
 
 interface ConsoleSessionsDependencies {
   directory: Pick<AccessDirectory, 'client'>;
@@ -64,20 +66,21 @@ export class ConsoleSessions {
     { client_id: clientId, username, password }: Record<'client_id' | 'username' | 'password', string>,
     replaced: readonly string[],
     realIp: string,
-  ): Promise<TokenResponse> {
+  ): Promise<Granted> {
     const { throttle, password: grant } = this.#deps;
     const address = callerAddress(realIp);
     // Each failure is counted before the next attempt from the address, so that concurrent ones get no more chances.
     return this.#attempts.run(address, async () => {
       await throttle.requireAttemptsLeft(address, 'console');
       const client = await this.#find(clientId);
-      const granted = client && (await grant.handle({ grant_type: 'password', username, password }, client, address));
-      if (granted) {
-        await this.#end(client, await this.#validAmong(replaced, client));
-        return granted.response;
+      const request = { grant_type: 'password', username, password } as const;
+      const granted = client ? await grant.handle(request, client, address) : NO_CLIENT;
+      if ('reason' in granted) {
+        await throttle.failed(address, 'console', granted.subject);
+        throw new Refusal(client ? 'invalid_grant' : 'invalid_client', granted);
       }
-      await throttle.failed(address, 'console');
-      throw new Refusal(client ? 'invalid_grant' : 'invalid_client');
+      if (client) await this.#end(client, await this.#validAmong(replaced, client));
+      return granted;
     });
   }
 
@@ -87,16 +90,16 @@ export class ConsoleSessions {
    * @throws Refusal `invalid_client`, `invalid_grant`; `rate_limit_exceeded` after twenty requests of the address within
    * a minute whose cookies were wrong.
    */
-  async renew(clientId: string, cookies: readonly string[], realIp: string): Promise<TokenResponse> {
+  async renew(clientId: string, cookies: readonly string[], realIp: string): Promise<Granted> {
     const client = await this.#find(clientId);
     const [valid, ...otherSessions] = client ? await this.#admitted(cookies, client, realIp) : [];
     const request = {
       grant_type: 'refresh_token',
       refresh_token: valid && otherSessions.length === 0 ? valid.token : '',
     } as const;
-    const granted = client && (await this.#deps.refresh.handle(request, client));
-    if (!granted) throw new Refusal(client ? 'invalid_grant' : 'invalid_client');
-    return granted.response;
+    const granted = client ? await this.#deps.refresh.handle(request, client) : NO_CLIENT;
+    if ('reason' in granted) throw new Refusal(client ? 'invalid_grant' : 'invalid_client', granted);
+    return granted;
   }
 
   /**

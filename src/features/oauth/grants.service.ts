@@ -9,24 +9,35 @@ import type { Revocations, SpentTokens } from '../../access/tokens/revocations.t
 import type { TokenIssuer, TokenResponse } from '../../access/tokens/token-issuer.ts';
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
+import { Refusal } from '../../platform/errors.ts';
 import type { TokenPair } from '../../tables/access.entity.ts';
 import { scopeToIssue } from './scope.rules.ts';
 import type { GrantType, TokenRequest } from './token-request.input.ts';
 
-/** A token response. `isApi` distinguishes a client's own tokens from a login. */
+/** A token response, and whom its tokens are for. `isApi` distinguishes a client's own tokens from a login. */
 export interface Granted {
   response: TokenResponse;
   isApi: boolean;
+  subject: string;
+}
+
+/** Why nothing is granted, and whom the request named, if anyone: for the log and the audit record alone. */
+export interface Denied {
+  reason: string;
+  subject?: string;
 }
 
 /**
- * A grant of the token endpoint (RFC 6749 section 1.3). `handle` resolves with undefined when it grants nothing.
- * `origin` is where a login comes from, by default the token endpoint.
+ * A grant of the token endpoint (RFC 6749 section 1.3). `origin` is where a login comes from, by default the token
+ * endpoint.
  */
 export interface Grant {
   grantType: GrantType;
-  handle(request: TokenRequest, client: ClientRecord, origin?: LoginOrigin): Promise<Granted | undefined>;
+  handle(request: TokenRequest, client: ClientRecord, origin?: LoginOrigin): Promise<Granted | Denied>;
 }
+
+/** The refusal of a refresh token that is not one of the client, has ended, or was redeemed before. */
+const NO_REFRESH: Denied = { reason: 'refresh_token' };
 
 /**
  * Creates the client credentials grant (RFC 6749 section 4.4): tokens for the client itself, with its scopes and its
@@ -37,7 +48,8 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
     grantType: 'client_credentials',
     async handle({ scope: requested }, client) {
       const scope = scopeToIssue({ requested, client, granted: client.scopes });
-      return { response: await issuer.sign(issuer.forClient(client, scope)), isApi: true };
+      const response = await issuer.sign(issuer.forClient(client, scope));
+      return { response, isApi: true, subject: client.clientId };
     },
   };
 }
@@ -56,14 +68,17 @@ export function passwordGrant({ passwordCheck, sessions, issuer }: PasswordGrant
   return {
     grantType: 'password',
     async handle(request, client, origin = null) {
-      if (request.grant_type !== 'password') return undefined;
+      if (request.grant_type !== 'password') throw new Refusal('unsupported_grant_type');
       const { username, password, scope: requested } = request;
-      const supervisor = await passwordCheck.check(client.nodeId, username, password, origin);
-      if (!supervisor) return undefined;
+      const login = await passwordCheck.check(client.nodeId, username, password, origin);
+      if (login.fault) return { reason: login.fault, subject: login.subject };
+      const { supervisor } = login;
       const scope = scopeToIssue({ requested, client, granted: supervisor.permissions });
       const sessionId = uuidV7();
-      if (!(await sessions.open(sessionOf(issuer, supervisor, sessionId, client), supervisor))) return undefined;
-      return { response: await issuer.sign(issuer.forLogin(supervisor, scope, sessionId, client)), isApi: false };
+      const isOpen = await sessions.open(sessionOf(issuer, supervisor, sessionId, client), supervisor);
+      if (!isOpen) return { reason: 'supervisor_disabled', subject: supervisor.supervisorId };
+      const response = await issuer.sign(issuer.forLogin(supervisor, scope, sessionId, client));
+      return { response, isApi: false, subject: supervisor.supervisorId };
     },
   };
 }
@@ -103,26 +118,27 @@ export function refreshTokenGrant(deps: RefreshGrantDependencies): Grant {
   return {
     grantType: 'refresh_token',
     async handle(request, client) {
-      if (request.grant_type !== 'refresh_token') return undefined;
+      if (request.grant_type !== 'refresh_token') throw new Refusal('unsupported_grant_type');
       const { refresh_token: token, scope: requested } = request;
       const claims = await deps.refreshTokens.claimsOf(token, client);
-      if (!claims) return undefined;
+      if (!claims) return NO_REFRESH;
       const redemption = { token, requested, claims, client };
       if (!isOfClient(claims)) return refreshLogin(deps, redemption);
       const scope = scopeToIssue({ ...redemption, bound: claims.bound, granted: client.scopes });
       const issued = deps.issuer.forClient(client, scope, claims.familyId ?? claims.tokenId);
       const pair = await redeemed(deps, redemption, issued);
-      return pair && { response: await deps.issuer.sign(pair), isApi: true };
+      return pair ? { response: await deps.issuer.sign(pair), isApi: true, subject: claims.subject } : NO_REFRESH;
     },
   };
 }
 
-async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redemption): Promise<Granted | undefined> {
+async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redemption): Promise<Granted | Denied> {
   const { refreshTokens, sessions, issuer } = deps;
   const { claims, client } = redemption;
   const supervisor = await refreshTokens.supervisorOf(claims, client);
   const { sessionId } = claims;
-  if (!supervisor || sessionId === undefined || !isUuid(sessionId)) return undefined;
+  const denied = { ...NO_REFRESH, subject: claims.subject };
+  if (!supervisor || sessionId === undefined || !isUuid(sessionId)) return denied;
   const scope = scopeToIssue({ ...redemption, bound: claims.bound, granted: supervisor.permissions });
   const session = sessionOf(issuer, supervisor, sessionId, client);
   // A token without `iat` was issued before sessions existed: it creates one, unless a concurrent redemption has done
@@ -133,7 +149,7 @@ async function refreshLogin(deps: RefreshGrantDependencies, redemption: Redempti
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
   // The token is redeemed last, so that it still can be when the refresh has failed before.
   const pair = isLive && (await redeemed(deps, redemption, issuer.forLogin(supervisor, scope, sessionId, client)));
-  return pair ? { response: await issuer.sign(pair), isApi: false } : undefined;
+  return pair ? { response: await issuer.sign(pair), isApi: false, subject: claims.subject } : denied;
 }
 
 /**

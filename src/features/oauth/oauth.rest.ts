@@ -95,12 +95,12 @@ export async function withClient<Result extends object>(
 ): Promise<Result> {
   const exchange = exchangeOf(req);
   const { namedId, isOwn, result } = begin();
-  const outcome: { client?: ClientRecord; isApi?: boolean } = await result.catch(() => ({}));
+  const outcome: { client?: ClientRecord; isApi?: boolean; subject?: string } = await result.catch(() => ({}));
   // The request has its own error to report, if this lookup fails.
   const client = outcome.client ?? (await directory.client(namedId ?? '').catch(() => undefined));
   if (client) {
     const { nodeId, clientId } = client;
-    exchange.state.client = { nodeId, clientId, isApi: outcome.isApi ?? isApi ?? isOwn };
+    exchange.state.client = { nodeId, clientId, subject: outcome.subject, isApi: outcome.isApi ?? isApi ?? isOwn };
   }
   return result;
 

@@ -1,6 +1,7 @@
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { ClientGuards, GuardedRequest } from '../../access/limits/guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
+import type { WrongSecrets } from '../../access/limits/wrong-secrets.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import { isObject } from '../../lib/json.ts';
 import { BASIC_CHALLENGE, invalidRequest, parseOrReject, Refusal } from '../../platform/errors.ts';
@@ -26,6 +27,9 @@ export interface ClientCall extends Pick<ClientRequest, 'parameters' | 'basic'> 
 export interface TokenEndpointDependencies {
   directory: Pick<AccessDirectory, 'authenticate'>;
   throttle: Pick<Throttle, 'failed'>;
+  wrongSecrets: Pick<WrongSecrets, 'note'>;
+  /** Returns a hash of the id of a client that does not exist. */
+  strangerOf(clientId: string): string;
   guards: Pick<ClientGuards, 'check'>;
   grants: readonly Grant[];
 }
@@ -47,7 +51,7 @@ export async function issueTokens(
   if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');
   const granted = await grant.handle(request, client);
   // The error does not disclose whether the username, the password or the token was wrong.
-  if (!granted) throw new Refusal('invalid_grant');
+  if ('reason' in granted) throw new Refusal('invalid_grant', granted);
   return { ...granted, client };
 }
 
@@ -63,7 +67,7 @@ export async function tokenToManage(
 ): Promise<{ token: string; client: ClientRecord }> {
   const { basic, parameters } = call;
   if (basic === undefined && isObject(parameters) && (parameters.client_secret ?? null) === null) {
-    throw invalidClient(true);
+    throw invalidClient({ reason: 'no_secret' }, true);
   }
   const { token } = parseOrReject(tokenInput, parameters);
   return { token, client: await authenticateClient(dependencies, call) };
@@ -74,16 +78,18 @@ export async function tokenToManage(
  * wrong before.
  */
 async function authenticateClient(
-  { directory, throttle, guards }: TokenEndpointDependencies,
+  { directory, throttle, wrongSecrets, guards, strangerOf }: TokenEndpointDependencies,
   call: ClientCall,
 ): Promise<ClientRecord> {
   const credentials = credentialsOf(call);
-  if (!credentials) throw invalidClient(true);
+  if (!credentials) throw invalidClient({ reason: 'malformed_basic' }, true);
   const { clientId, secret } = credentials;
-  const client = await directory.authenticate(clientId, secret);
-  if (!client) {
-    await throttle.failed(call.realIp, clientId);
-    throw invalidClient(call.basic !== undefined);
+  const { client, fault } = await directory.authenticate(secret, clientId);
+  if (client) wrongSecrets.note(clientId, fault !== undefined);
+  if (fault) {
+    const named = { reason: fault, subject: client ? undefined : strangerOf(clientId) };
+    await throttle.failed(call.realIp, clientId, named.subject);
+    throw invalidClient(named, call.basic !== undefined);
   }
   await guards.check(call.request, client);
   return client;
@@ -107,6 +113,6 @@ function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | n
 }
 
 /** Makes the refusal of a client that is not authenticated, with a challenge when the caller may use HTTP Basic. */
-function invalidClient(isChallenged: boolean): Refusal {
-  return new Refusal('invalid_client', isChallenged ? { challenge: BASIC_CHALLENGE } : {});
+function invalidClient(named: { reason: string; subject?: string | undefined }, isChallenged: boolean): Refusal {
+  return new Refusal('invalid_client', isChallenged ? { ...named, challenge: BASIC_CHALLENGE } : named);
 }

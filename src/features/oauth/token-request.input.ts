@@ -91,11 +91,11 @@ export function parseForm(bytes: Uint8Array): Record<string, string> {
 
 /** Returns the refusal of a repeated parameter, with its name unless that may be a misplaced secret. */
 function repeated(name: string): Refusal {
-  return invalidRequest([
-    /^[a-z_]{1,32}$/.test(name)
-      ? { path: name, message: 'must be given once' }
-      : { path: '', message: 'must have each parameter once' },
-  ]);
+  const isSafe = /^[a-z_]{1,32}$/.test(name);
+  return invalidRequest(
+    [{ path: isSafe ? name : '', message: isSafe ? 'must be given once' : 'must have each parameter once' }],
+    'a repeated parameter',
+  );
 }
 
 /** Decodes a form-encoded name or value: `+` is a space, `%XX` a byte of UTF-8. Undefined when it is malformed. */

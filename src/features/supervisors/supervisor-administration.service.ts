@@ -159,8 +159,8 @@ export class SupervisorAdministration {
     const { nodeId, sessionId } = caller;
     const id = supervisorOf(caller);
     const { username } = await this.#find(nodeId, id);
-    const self = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
-    if (!self) throw invalidInput('current', 'is wrong, or was wrong too often');
+    const { fault } = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
+    if (fault) throw invalidInput('current', 'is wrong, or was wrong too often');
     return this.setPassword(nodeId, OPERATOR, id, password);
   }
 

@@ -253,6 +253,9 @@ export class AuditLog {
         is_api,
         real_ip,
         aborted,
+        node_id: record.node_id ?? undefined,
+        client_id: record.client_id ?? undefined,
+        subject: record.subject ?? undefined,
         reason: record.headers[REASON],
       },
       'request',
@@ -273,7 +276,7 @@ function recordOf(
   const { req, state, audit } = exchange;
   const { principal, client } = state;
   const correlation_id = correlationKey(exchange.correlationId);
-  const headers = { [REASON]: audit.reason, ...req.headers, 'x-correlation-id': correlation_id };
+  const headers = { ...req.headers, 'x-correlation-id': correlation_id };
   // The endpoint of every OPTIONS stands for no path.
   const isUnknown = state.endpoint === undefined || state.endpoint.path === '**';
   audit.head ??= recordedHead(req.url ?? '', headers, { maskedQuery: operation?.query, isUnknown, secrets });
@@ -284,6 +287,8 @@ function recordOf(
     correlation_id,
     method: req.method ?? '',
     ...audit.head,
+    // A reason has no text of the caller, and masking could take the name of a permission for that of a secret.
+    headers: audit.reason === undefined ? audit.head.headers : { [REASON]: audit.reason, ...audit.head.headers },
     status_code: endStatusOf(exchange, aborted),
     elapsed: performance.now() - exchange.startedTick,
     remote_address: exchange.remoteAddress,
@@ -291,7 +296,7 @@ function recordOf(
     ...bodiesOf(exchange, operation, secrets),
     is_api: principal ? principal.tokenUse === 'api' : (client?.isApi ?? false),
     aborted,
-    ...callerOf(principal, client?.clientId),
+    ...callerOf(principal, { ...client, subject: client?.subject ?? audit.subject }),
     operation: operation?.name ?? state.endpoint?.path ?? null,
     noted_users: notedIds(operation?.notes ?? audit),
   };
@@ -300,12 +305,13 @@ function recordOf(
 /** The longest subject or client id in an audit record, in bytes; a token may hold any text. */
 const MAX_CALLER_BYTES = 512;
 
-/** Returns who has sent a request, as far as it is known. */
-function callerOf(principal: Principal | undefined, clientId: string | undefined) {
-  const shown = (text: string | undefined) => storedText(text, MAX_CALLER_BYTES);
-  return principal
-    ? { subject: shown(principal.subject), client_id: shown(principal.clientId) }
-    : { subject: null, client_id: clientId ?? null };
+/** Returns who has sent a request, or was named in it, as far as it is known. */
+function callerOf(
+  principal: Principal | undefined,
+  named?: { clientId?: string | undefined; subject?: string | undefined },
+) {
+  const { subject, clientId } = principal ?? named ?? {};
+  return { subject: storedText(subject, MAX_CALLER_BYTES), client_id: storedText(clientId, MAX_CALLER_BYTES) };
 }
 
 function recordOfOperation(
@@ -316,7 +322,7 @@ function recordOfOperation(
   const { exchange, principal } = operation;
   return {
     ...recordOf(exchange, undefined, { aborted: false, secrets }),
-    ...callerOf(principal, undefined),
+    ...callerOf(principal),
     operation: auditedOperation?.name ?? exchange.state.endpoint?.path ?? null,
     noted_users: notedIds(auditedOperation?.notes),
     at: new Date(operation.startedAtMs).toISOString(),

@@ -70,8 +70,11 @@ export class RequestState {
   principal: Principal | undefined;
   /** Checks that the caller's access has not ended meanwhile; undefined without a caller. @throws InvalidTokenError */
   recheck: ((state: RequestState) => Promise<unknown>) | undefined;
-  /** The client of a request without an access token, and whether the audit record has `is_api`. */
-  client: { nodeId: string; clientId: string; isApi: boolean } | undefined;
+  /**
+   * The client of a request without an access token, who has signed in through it, and whether the audit record has
+   * `is_api`.
+   */
+  client: { nodeId: string; clientId: string; subject?: string | undefined; isApi: boolean } | undefined;
   /** The 429 of a client's rate or quota that is left to the handler, for routes with the flag `batch`. */
   limitRefusal: Refusal | undefined;
 
@@ -90,6 +93,8 @@ interface AuditNotes extends UserNotes {
   operations: ((secrets: SecretNames) => readonly AuditedOperation[]) | undefined;
   /** The reason of a refusal; undefined if the response says it all. */
   reason: string | undefined;
+  /** Whom a refused request named in vain: a supervisor, or a hash of another name. */
+  subject: string | undefined;
   /** Whether a handler has begun to read the body; otherwise the body is not recorded. */
   isBodyRead: boolean;
   /** Whether a handler has parsed the whole body as JSON in UTF-8. */
@@ -148,6 +153,7 @@ export class Exchange {
       notedUsers: undefined,
       operations: undefined,
       reason: undefined,
+      subject: undefined,
       isBodyRead: false,
       isBodyJson: false,
     };

@@ -45,6 +45,23 @@ export function statusOf({ code }: Refusal): number {
   return ANSWERS[code][0];
 }
 
+/** The longest list of members that a reason names, in characters. */
+const MAX_NAMED = 500;
+
+/**
+ * Returns why a request was refused, for the log and the audit record: the members of its input at fault, or what it
+ * lacks or exceeds, never a value. Undefined for an object that the tenant does not have, and for an error that is logged.
+ */
+export function reasonOf(refusal: Refusal): string | undefined {
+  const {
+    code,
+    details: { issues, permission, taken, reason = taken ?? permission },
+  } = refusal;
+  if (reason !== undefined || code === 'not_found' || statusOf(refusal) >= 500) return reason;
+  const members = new Set(issues?.map(({ path }) => path || 'the body or the request as a whole'));
+  return [...members].join(', ').slice(0, MAX_NAMED) || code;
+}
+
 /** Returns the header fields of the response to a refusal, in the spelling in which they are sent. */
 export function refusalHeaders({ code, details: { challenge, retryAfterSeconds } }: Refusal): Record<string, string> {
   return {

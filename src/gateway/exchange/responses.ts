@@ -9,7 +9,7 @@ import { heldMemory } from '../../platform/waiting-request.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import { announcesBody } from './capture.ts';
 import type { Exchange } from './exchange.ts';
-import { type ErrorEnvelope, errorEnvelope, refusalHeaders, statusOf } from './refusals.ts';
+import { type ErrorEnvelope, errorEnvelope, reasonOf, refusalHeaders, statusOf } from './refusals.ts';
 
 /**
  * Sends 100 Continue to a client that waits for it before it sends its body (RFC 9110 section 10.1.1). HTTP/1.0 has no
@@ -119,7 +119,8 @@ export function refuse(
   if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
   const refusal = refusalOf(exchange.state.endpoint, error);
   const status = statusOf(refusal);
-  exchange.audit.reason = refusal.details.reason;
+  exchange.audit.reason = reasonOf(refusal);
+  exchange.audit.subject = refusal.details.subject;
   if (status >= 500) logFailure(exchange, error, log);
   // A complete response stays as it is.
   if (exchange.audit.capture.isEnded) return;

@@ -1,7 +1,7 @@
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { invalidRequest, notFound, type Refusal } from '../../platform/errors.ts';
 import { STATUS_CODES } from './node-http.ts';
-import { errorEnvelope, statusOf } from './refusals.ts';
+import { errorEnvelope, reasonOf, statusOf } from './refusals.ts';
 import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
 import type { Cors } from './responses.ts';
 
@@ -56,8 +56,8 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const correlationId = sentId !== '' && sentId.length <= MAX_CORRELATION_ID_BYTES ? sentId : uuidV7();
   const refusal = refusalOf(error, target);
   const body = JSON.stringify(errorEnvelope(refusal));
-  const { reason } = refusal.details;
-  return { correlationId, method, target, origin: fieldIn(head, 'origin'), status: statusOf(refusal), body, reason };
+  const [origin, status, reason] = [fieldIn(head, 'origin'), statusOf(refusal), reasonOf(refusal)];
+  return { correlationId, method, target, origin, status, body, reason };
 }
 
 /** A path with control characters, or without a slash, is no path of this gateway; other targets have to be escaped. */

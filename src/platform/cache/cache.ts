@@ -3,6 +3,7 @@ import type { CountedFailure, CountedRequest, RequestLimits } from './counts.rul
 /** Thrown when the cache does not respond. The command may or may not have taken effect. */
 export class CacheUnavailableError extends Error {
   override name = 'CacheUnavailableError';
+  readonly store = 'cache';
 
   constructor(cause?: unknown) {
     super('the cache is unavailable', cause === undefined ? undefined : { cause });

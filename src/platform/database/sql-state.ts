@@ -14,6 +14,18 @@ export function isRefusedValue(error: unknown): boolean {
   return /^2[23]/.test(sqlState(error) ?? '');
 }
 
+/** Matches the code of an error, or its message if it has none, by which Node, PostgreSQL and the driver say `isServerAway`. */
+const AWAY =
+  /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_AGAIN)|08\w{3} |57P0|53300|25006| (?:connection terminated|timeout exceeded when trying to connect|client has encountered))/i;
+
+/**
+ * Checks whether an error says that the server is unavailable: it cannot be reached or was lost, is starting or stopping,
+ * has no free connection, or accepts no writes.
+ */
+export function isServerAway(error: unknown): error is Error {
+  return error instanceof Error && AWAY.test(`${'code' in error ? error.code : ''} ${error.message}`);
+}
+
 /**
  * Returns the name of the constraint or unique index that a database error names, wrapped or not; undefined if none.
  */

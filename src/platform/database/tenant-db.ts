@@ -19,7 +19,7 @@ import { serviceUnavailable } from '../errors.ts';
 import { GIVEN_UP, MAX_WAIT_MS } from '../held-memory.ts';
 import { type WaitingRequest, waitingRequest } from '../waiting-request.ts';
 import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
-import { sqlState } from './sql-state.ts';
+import { isServerAway, sqlState } from './sql-state.ts';
 
 /** The unscoped compiler and connection that a scoped dialect builds on. */
 interface Unscoped {
@@ -289,6 +289,7 @@ export class TenantDb<Tables extends object> {
       const running = connections.run(owner ?? nodeId ?? UNIDENTIFIED, () => held.during(work));
       return await (owner === undefined ? withTimeout(running, MAX_WAIT_MS, serviceUnavailable) : running);
     } catch (error) {
+      if (isServerAway(error)) Object.assign(error, { store: 'database' });
       throw waiting?.hasDeadline && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
     }
   }

@@ -72,6 +72,21 @@ export function badInputError(issues: InputIssue[]): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_USER_INPUT', issues } });
 }
 
+/** The longest reason of an operation, in characters. */
+const MAX_REASON = 500;
+
+/**
+ * Returns why an operation was refused, for the log and the audit record: the codes of its errors, each with the missing
+ * permission or the arguments at fault, never with a value.
+ */
+export function reasonIn(errors: readonly GraphQLError[]): string {
+  const reasons = errors.map(({ extensions: { code = 'INVALID', permission = '', issues } }) => {
+    const members = Array.isArray(issues) ? issues.map(({ path }: InputIssue) => path.join('.')) : [permission];
+    return [code, ...members].join(' ').trim();
+  });
+  return [...new Set(reasons)].join(', ').slice(0, MAX_REASON);
+}
+
 /**
  * Returns an error in the form that a client may see, if it is a GraphQL error of the engine or a field, or a refusal
  * by the domain, an event stream or a client guard. Returns undefined for an unexpected error.

@@ -10,6 +10,7 @@ import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/err
 import type { OperationRequest } from '../execution/operation-request.ts';
 import { once } from '../execution/shared-results.ts';
 import type { SseStreams } from '../execution/sse-streams.ts';
+import { reasonIn } from '../kit/graphql-errors.ts';
 import type { OperationAudits } from './audit-masking.ts';
 
 /**
@@ -58,6 +59,7 @@ export function useHttpResults(
         const maskedResult = await mask.result(result, exchange);
         heldMemory()?.lowerTo(maskedResult.stringify?.().length ?? SLICE_LENGTH);
         const masked = withStatus(maskedResult);
+        if (masked.errors) exchange.audit.reason = reasonIn(masked.errors);
         setResult(masked);
         const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
         if (isOk && accepted.prefersStream) return stream(once(masked));

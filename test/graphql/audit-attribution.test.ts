@@ -1,0 +1,53 @@
+import { beforeAll, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+
+const p = beforeTests(() => startPortcullis());
+const PASSWORD = 'right horse battery';
+const TYPED = 'a password in the field of the username';
+
+let token: string;
+let person: { id: string; username: string };
+
+const login = (username: string, password: string) =>
+  p.call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...p.demo.client, username, password } });
+
+async function list(filter: object) {
+  await p.service.context.auditWriter.flush();
+  const query = `query ($filter: AuditFilter) {
+    auditRecords(first: 50, filter: $filter) { edges { node { subject clientId statusCode headers } } }
+  }`;
+  const { json } = await p.call('POST', '/graphql', { token, json: { query, variables: { filter } } });
+  expect(json.errors).toBeUndefined();
+  return json.data.auditRecords.edges.map(({ node }: { node: Record<string, unknown> }) => node);
+}
+
+beforeAll(async () => {
+  await makeLoginsCheap(p);
+  token = await p.loginToken();
+  person = await addSupervisor(p, PASSWORD);
+  await login(person.username.toUpperCase(), 'wrong');
+  await login(person.username, PASSWORD);
+  for (const typed of [TYPED, TYPED.toUpperCase(), 'another name']) await login(typed, 'wrong');
+});
+
+it('D8-15: lists the attempts at a supervisor, failed and successful, by its id', async () => {
+  const { client_id: clientId } = p.demo.client;
+  const of = { subject: person.id, clientId };
+  expect(await list({ subject: person.id })).toEqual([
+    { ...of, statusCode: 200, headers: expect.not.objectContaining({ ':reason': expect.anything() }) },
+    { ...of, statusCode: 401, headers: expect.objectContaining({ ':reason': 'wrong_password' }) },
+  ]);
+  expect(await list({ subject: person.id, statusClass: 4 })).toHaveLength(1);
+});
+
+it('D8-15: lists the attempts at a name that does not exist by its hash, which has nothing of the name', async () => {
+  const all = await list({ path: '/v2/oauth/token', statusCode: 401 });
+  const unknown = all.filter(({ subject }: { subject: string }) => subject.startsWith('unknown:'));
+  expect(unknown).toHaveLength(3);
+  const [, second, first] = unknown;
+  expect(second.subject).toBe(first.subject);
+  expect(await list({ subject: first.subject })).toEqual([second, first]);
+  expect(JSON.stringify(all).toLowerCase()).not.toContain(TYPED);
+});
