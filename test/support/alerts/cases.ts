@@ -15,7 +15,15 @@ interface Rise {
   almost: number;
 }
 
-export type Series = { level: Level } | { rise: Rise };
+/** A number whose scrapes fail for some minutes from the beginning of the fault, and what it is before and after them. */
+interface Gap {
+  minutes: number;
+  before: number;
+  fault: number;
+  almost: number;
+}
+
+export type Series = { level: Level } | { rise: Rise } | { gap: Gap };
 
 /** When an alert fires, and when it does not. The times are minutes since the fault began. */
 export interface AlertCase {
@@ -73,9 +81,11 @@ const unasked = asked('unasked');
 const attempts = (errorType: string) => `${CLIENT}_count{error_type="${errorType}",service="wallets",${GATEWAY_1}}`;
 const part = (name: string, at: string) => `portcullis_part_up{part="${name}",${at}}`;
 const revocationLag = `portcullis_revocation_lag_seconds{${GATEWAY_1}}`;
+const loopAge = `portcullis_loop_age_seconds{loop="event_log",${GATEWAY_1}}`;
 const unregistered = `portcullis_transactions_unregistered{${WORKER}}`;
 const letters = `portcullis_dead_letters_total{messaging_destination_name="transactions.user",${WORKER}}`;
 const lost = `portcullis_audit_records_lost_total{reason="spool",${GATEWAY_1}}`;
+const webhookRequests = `${SERVER}_count{http_route="/v2/webhooks/custodial",${GATEWAY_1}}`;
 const webhookPasswords = (kind: string) => `portcullis_webhook_wrong_passwords_total{kind="${kind}",${GATEWAY_1}}`;
 
 const DEFAULTS = { when: '', labels: {}, also: [] };
@@ -122,7 +132,10 @@ function proportion(
   return { ...DEFAULTS, alert, series, lasts, fires: 9.75, quiet: lasts, almostLasts: lasts, ...rest };
 }
 
-/** An alert on a single thing that has happened, as it happens or before the first scrape: it is quiet a quarter of an hour later. */
+/**
+ * An alert on a single thing that has happened, as it happens, before the first scrape, or while no scrape succeeds: it is
+ * quiet a quarter of an hour later.
+ */
 function single(alert: string, series: string, labels: Record<string, string>, description: string): AlertCase[] {
   const once = { ...DEFAULTS, alert, labels, description, fires: 0, lasts: 0.25, quiet: 15, almostLasts: 0.25 };
   const atFirst = { when: 'the first scrape shows them', lasts: 20, almostLasts: 20 };
@@ -130,6 +143,18 @@ function single(alert: string, series: string, labels: Record<string, string>, d
     // Just not: those of long ago.
     { ...once, series: { [series]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } } },
     { ...once, ...atFirst, series: { [series]: level(undefined, 1, 0) } },
+    { ...once, ...atFirst, when: 'a process that was restarted has them', series: { [series]: level(3, 1, 3) } },
+    {
+      ...once,
+      ...atFirst,
+      when: 'they came while scrapes failed',
+      // Just not: scrapes fail, and show afterwards what was there before.
+      series: { [series]: { gap: { minutes: 10, before: 3, fault: 4, almost: 3 } } },
+      fires: 10,
+      lasts: 40,
+      quiet: 25,
+      almostLasts: 40,
+    },
   ];
 }
 
@@ -276,6 +301,15 @@ export const CASES: readonly AlertCase[] = [
       description: 'portcullis.transactions is 10001 messages of transactions.user behind.',
     },
   ),
+  lasting(
+    'PortcullisConsumerStandsStill',
+    5,
+    { [`portcullis_consumer_oldest_seconds{${TRANSFERS}}`]: level(0, 301, 300) },
+    {
+      labels: transfers,
+      description: 'The oldest message of transactions.user has waited for portcullis.transactions for 5m 1s.',
+    },
+  ),
   {
     ...DEFAULTS,
     alert: 'PortcullisConsumerFails',
@@ -300,6 +334,25 @@ export const CASES: readonly AlertCase[] = [
     { [`portcullis_outbox_oldest_seconds{${WORKER}}`]: level(0, 301, 300) },
     {
       description: 'The oldest event in the outbox has waited for 5m 1s.',
+    },
+  ),
+  lasting(
+    'PortcullisLoopStopped',
+    2,
+    { [loopAge]: level(1, 121, 120), [part('database', GATEWAY_1)]: level(1, 1, 1) },
+    {
+      labels: { ...onGateway, loop: 'event_log' },
+      description: 'The loop event_log of gateway-1:4001 last began a pass 2m 1s ago.',
+    },
+  ),
+  lasting(
+    'PortcullisLoopStopped',
+    2,
+    { [loopAge]: level(1, 121, 121), [part('database', GATEWAY_1)]: level(1, 1, 0) },
+    {
+      when: 'the database answers',
+      labels: { ...onGateway, loop: 'event_log' },
+      description: 'The loop event_log of gateway-1:4001 last began a pass 2m 1s ago.',
     },
   ),
   ...single(
@@ -401,6 +454,22 @@ export const CASES: readonly AlertCase[] = [
   repeated('PortcullisSecretsGuessed', 5, `portcullis_wrong_secrets_total{outcome="throttled",${GATEWAY_1}}`, {
     description: 'Client authentications are throttled after too many wrong secrets.',
   }),
+  lasting(
+    'PortcullisClientSecretWrong',
+    0,
+    { [`portcullis_client_secrets_wrong_seconds{${GATEWAY_1}}`]: level(0, 901, 900) },
+    // The longest time of five minutes.
+    { quiet: 9.75, description: 'A client has shown wrong secrets for 15m 1s.' },
+  ),
+  lasting(
+    'PortcullisQuotaRunsOut',
+    30,
+    { [`portcullis_quotas_running_out{${WORKER}}`]: level(0, 1, 1) },
+    {
+      description:
+        'At their rate of this month, 1 clients use up their quota before the month ends; then their requests get 429.',
+    },
+  ),
   repeated('PortcullisConnectionsRefused', 5, `portcullis_connections_refused_total{reason="peer",${GATEWAY_1}}`, {
     labels: { instance: 'gateway-1:4001', reason: 'peer' },
     description: 'gateway-1:4001 closes connections of clients (peer).',
@@ -422,6 +491,20 @@ export const CASES: readonly AlertCase[] = [
     quiet: 15,
     almostLasts: 15,
     description: 'The webhook receives wrong passwords: over 20 a minute from one address, or over 60 in total.',
+  },
+  {
+    ...DEFAULTS,
+    alert: 'PortcullisWebhookRejects',
+    series: {
+      [`portcullis_webhook_rejections_total{reason="future",${GATEWAY_1}}`]: rise(0, 10.5, 9.5),
+      [webhookRequests]: rise(100, 100, 100),
+    },
+    lasts: 20,
+    fires: 14.75,
+    quiet: 20,
+    almostLasts: 20,
+    labels: { reason: 'future' },
+    description: '10.5% of the webhook requests are rejected (reason: future): their notifications are not applied.',
   },
   lasting(
     'PortcullisPoolExhausted',

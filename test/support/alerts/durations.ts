@@ -16,11 +16,11 @@ function scaled(duration: string, factor: number): string {
   return `${Math.round(Number(count) * (UNIT_MS[unit] ?? 0) * factor)}ms`;
 }
 
-/** Metrics that tell how long something has waited; what they are compared with is a duration as well. */
-const WAITED = /(?<=\b\w+_(?:age|oldest)_seconds\)? > )\d+/g;
+/** Metrics that tell how long something has lasted; what they are compared with is a duration as well. */
+const LASTED = /(?<=\b\w+_(?:age|oldest|wrong)_seconds(?:\[\w+\])?\)* > )\d+/g;
 
 /** The alert with all of its durations divided, those included that a time of waiting is compared with. */
 export function faster(rule: Alert, factor: number): Alert {
   const scaled = scaledDurations(rule, 1 / factor);
-  return { ...scaled, expr: scaled.expr.replace(WAITED, (seconds) => String(Number(seconds) / factor)) };
+  return { ...scaled, expr: scaled.expr.replace(LASTED, (seconds) => String(Number(seconds) / factor)) };
 }

@@ -40,6 +40,7 @@ const killed =
 const firstGateway = ({ gateways }: Fixture) => gateways[0];
 const secondGateway = ({ gateways }: Fixture) => gateways[1];
 const GROWS = 'the spool grows, on a disk of 64 MiB';
+const WAITS = 'messages wait for the batch that cannot be applied';
 const PROCESSES_ARE_TARGETS = 'the configuration names the processes, and each that answers no scrape is down';
 
 export const FAULTS: readonly AlertFault[] = [
@@ -79,7 +80,11 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL is killed',
     runbook: 'postgresql.md#the-database-is-down',
     fires: ['PortcullisDatabaseAway'],
-    follows: { PortcullisErrors: 'what needs rows is answered 500', PortcullisAuditSpoolRunsOut: GROWS },
+    follows: {
+      PortcullisErrors: 'what needs rows is answered 500',
+      PortcullisAuditSpoolRunsOut: GROWS,
+      PortcullisConsumerStandsStill: 'messages wait for the database',
+    },
     make: killed(({ cluster }) => cluster.servers.postgres),
   },
   {
@@ -150,20 +155,30 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'the rows of many notifications are locked',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisConsumerLag'],
-    async make(fixture, end) {
-      const { cluster } = fixture;
-      const ids = Array.from({ length: 100 }, () => randomUUID());
-      const list = ids.map((id) => `'${id}'`).join();
-      await sql(fixture, `insert into transaction_ids (id) select unnest(array[${list}])`);
-      await sql(
-        fixture,
-        `insert into transactions (id, node_id, collection, registered_type, registered_by, type)
-         select unnest(array[${list}]), '${cluster.demo.node_id}', 'token_transactions', 1, 'topic', 1`,
-      );
-      await held(fixture, end, `select 1 from transaction_ids where id in (${list}) for update`);
-      const messages = Array.from({ length: MANY.messages }, (_, at) => notificationOf(ids[at % ids.length] ?? ''));
-      await publish(fixture, TOPICS.admin, messages);
+    follows: { PortcullisConsumerStandsStill: 'they wait for the rows' },
+    make: (fixture, end) => aboutLockedRows(fixture, end, 100, MANY.messages),
+  },
+  {
+    name: 'a consumer hangs, and few messages wait',
+    runbook: 'kafka.md#a-consumer-stands-still',
+    fires: ['PortcullisConsumerStandsStill'],
+    make: (fixture, end) => aboutLockedRows(fixture, end, 1, 10),
+  },
+  {
+    name: 'the outbox is locked, and nothing is in it',
+    runbook: 'processes.md#a-background-loop-has-stopped',
+    fires: ['PortcullisLoopStopped'],
+    make: (fixture, end) => held(fixture, end, 'lock table outbox in access exclusive mode'),
+  },
+  {
+    name: 'the event log is locked',
+    runbook: 'processes.md#a-background-loop-has-stopped',
+    fires: ['PortcullisLoopStopped'],
+    follows: {
+      PortcullisConsumerStandsStill: 'consumers append to it',
+      PortcullisPoolExhausted: 'those that wait for it hold connections',
     },
+    make: (fixture, end) => held(fixture, end, 'lock table transaction_events in access exclusive mode'),
   },
   {
     name: 'PostgreSQL rejects every notification',
@@ -171,6 +186,7 @@ export const FAULTS: readonly AlertFault[] = [
     fires: ['PortcullisConsumerFails'],
     follows: {
       PortcullisBatchesFail: 'batches fail',
+      PortcullisConsumerStandsStill: WAITS,
       PortcullisGraphqlErrors: 'registering a transaction writes to the same table',
     },
     make: (fixture, end) => diskFull(fixture, end, 'transaction_ids', 'insert', 'true'),
@@ -179,6 +195,7 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'PostgreSQL always rejects one notification',
     runbook: 'kafka.md#consumers-are-behind',
     fires: ['PortcullisBatchesFail'],
+    follows: { PortcullisConsumerStandsStill: WAITS },
     async make(fixture, end) {
       const id = randomUUID();
       await diskFull(fixture, end, 'parked_notifications', 'insert', `new.id = '${id}'`);
@@ -306,9 +323,47 @@ export const FAULTS: readonly AlertFault[] = [
     fires: ['PortcullisSecretsGuessed'],
     async make({ cluster, gateways }, end) {
       const { client_id } = cluster.demo.client;
-      const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret: 'guess' });
+      again(end, 100, () => grant(gateways[0], { client_id, client_secret: 'guess' }));
+    },
+  },
+  {
+    name: 'a server of a client was left out of a rotation',
+    runbook: 'secrets.md#a-clients-secrets-are-wrong',
+    fires: ['PortcullisClientSecretWrong'],
+    async make(fixture, end) {
+      const [gateway] = fixture.gateways;
+      const client = await fixture.limitedClient();
+      end.defer(() => grant(gateway, client));
+      again(end, 4_000, async () => {
+        await grant(gateway, client);
+        await grant(gateway, { ...client, client_secret: 'the one before' });
+      });
+    },
+  },
+  {
+    name: 'a client has used up its quota',
+    runbook: 'clients.md#a-quota-will-be-used-up',
+    fires: ['PortcullisQuotaRunsOut'],
+    async make(fixture, end) {
+      const client = await fixture.limitedClient(3);
+      end.defer(() => sql(fixture, `update clients set monthly_limit = null where id = '${client.client_id}'`));
+      for (let request = 0; request < 3; request += 1) await grant(fixture.gateways[0], client);
+    },
+  },
+  {
+    name: 'the clock of the chain processor is ten minutes ahead',
+    runbook: 'errors.md#the-webhook-rejects-notifications',
+    fires: ['PortcullisWebhookRejects'],
+    async make({ cluster, gateways: [{ baseUrl }] }, end) {
       again(end, 100, async () => {
-        await attempt(`${gateways[0].baseUrl}/v2/oauth/token`, { method: 'POST', headers: JSON_TYPE, body });
+        const headers = {
+          ...JSON_TYPE,
+          authorization: cluster.webhook,
+          'webhook-id': randomUUID(),
+          'webhook-timestamp': String(Math.floor(Date.now() / 1_000) + 600),
+          'webhook-signature': 'v1,signed',
+        };
+        await attempt(`${baseUrl}/v2/webhooks/custodial`, { method: 'POST', headers, body: '{}' });
       });
     },
   },
@@ -316,6 +371,7 @@ export const FAULTS: readonly AlertFault[] = [
     name: "somebody guesses the webhook's password",
     runbook: 'secrets.md#somebody-guesses-the-webhooks-password',
     fires: ['PortcullisWebhookPasswordsGuessed'],
+    follows: { PortcullisWebhookRejects: 'most requests to the webhook are guesses' },
     async make({ gateways }, end) {
       const headers = { ...JSON_TYPE, authorization: basic('chain-processor', 'guess') };
       again(end, 100, async () => {
@@ -415,6 +471,32 @@ function again(end: AsyncDisposableStack, restMs: number, act: () => Promise<voi
     isOver = true;
     return running;
   });
+}
+
+/** Asks for a token with a client's secret. */
+async function grant({ baseUrl }: Fixture['gateways'][0], client: object): Promise<void> {
+  const body = JSON.stringify({ grant_type: 'client_credentials', ...client });
+  await attempt(`${baseUrl}/v2/oauth/token`, { method: 'POST', headers: JSON_TYPE, body });
+}
+
+/** Locks the rows of new transactions, and publishes messages about them. */
+async function aboutLockedRows(
+  fixture: Fixture,
+  end: AsyncDisposableStack,
+  rows: number,
+  messages: number,
+): Promise<void> {
+  const ids = Array.from({ length: rows }, () => randomUUID());
+  const list = ids.map((id) => `'${id}'`).join();
+  await sql(fixture, `insert into transaction_ids (id) select unnest(array[${list}])`);
+  await sql(
+    fixture,
+    `insert into transactions (id, node_id, collection, registered_type, registered_by, type)
+     select unnest(array[${list}]), '${fixture.cluster.demo.node_id}', 'token_transactions', 1, 'topic', 1`,
+  );
+  await held(fixture, end, `select 1 from transaction_ids where id in (${list}) for update`);
+  const all = Array.from({ length: messages }, (_, at) => notificationOf(ids[at % ids.length] ?? ''));
+  await publish(fixture, TOPICS.admin, all);
 }
 
 /** Puts another answer of the remote service in the place of its own. */

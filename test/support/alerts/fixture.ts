@@ -38,8 +38,8 @@ export interface Fixture extends AsyncDisposable {
   /** The disk that the second gateway has its audit spool on. */
   spoolDisk: SmallDisk;
   gatewayFile: string;
-  /** Makes a client whose requests are counted. */
-  limitedClient(): Promise<Credentials>;
+  /** Makes a client whose requests are counted, up to a monthly limit. */
+  limitedClient(monthlyLimit?: number): Promise<Credentials>;
 }
 
 type RemoteAnswer = Parameters<typeof startUpstream>[0];
@@ -67,6 +67,7 @@ export async function alertFixture(): Promise<Fixture> {
         GAS_RPC_URLS: `11111111-2222-4333-8444-555555555555=${provider.url}`,
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_BSP_SCHEDULE_DELAY: '500',
+        WEBHOOK_SIGNING_SECRET: `whsec_${Buffer.alloc(32, 's').toString('base64')}`,
         OTEL_TRACES_SAMPLER_ARG: '0.2',
       },
       own: { 1: { env: { AUDIT_SPOOL_DIR: spoolDisk.inside }, through: spoolDisk.through } },
@@ -76,9 +77,9 @@ export async function alertFixture(): Promise<Fixture> {
   if (!(first && second && worker)) throw new Error('the cluster lacks a process');
   const gateways = [first, second] as const;
 
-  async function limitedClient(): Promise<Credentials> {
+  async function limitedClient(monthlyLimit = MONTHLY_LIMIT): Promise<Credentials> {
     const given = ['--node', cluster.demo.node_id, '--name', 'Limited', '--grants', 'client_credentials'];
-    const limits = ['--scopes', 'accounts:read', '--monthly-limit', String(MONTHLY_LIMIT), '--json'];
+    const limits = ['--scopes', 'accounts:read', '--monthly-limit', String(monthlyLimit), '--json'];
     return JSON.parse(await cluster.command(['client', 'create', ...given, ...limits]));
   }
 

@@ -124,6 +124,13 @@ function valuesOf(series: Series, phase: Phase, lasts: number, end: number): str
   const [well, fault] = [WELL_MINUTES * STEPS_A_MINUTE, lasts * STEPS_A_MINUTE];
   const isFault = (step: number) => step >= well && step < well + fault;
   const steps = Array.from({ length: (WELL_MINUTES + end) * STEPS_A_MINUTE + 1 }, (_, step) => step);
+  if ('gap' in series) {
+    const { minutes, before, ...after } = series.gap;
+    const failed = well + minutes * STEPS_A_MINUTE;
+    return steps
+      .map((step) => (step < well ? before : step > failed ? after[phase] : step > well ? '_' : 'stale'))
+      .join(' ');
+  }
   if ('level' in series) {
     const levels = steps.map((step) => series.level[isFault(step) ? phase : 'well']);
     return levels.map((value, step) => value ?? (levels[step - 1] === undefined ? '_' : 'stale')).join(' ');
