@@ -21,6 +21,10 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'list audit records, newest first',
     load: async () => (await import('./commands/audit-list.ts')).auditList,
   },
+  'audit export': {
+    summary: 'export audit records with what proves them to others, and a signed manifest',
+    load: async () => (await import('./commands/audit-export.ts')).auditExport,
+  },
   'audit redact': {
     summary: 'remove what callers wrote from audit records, as the owner of the tables',
     load: async () => (await import('./commands/audit-redact.ts')).auditRedact,

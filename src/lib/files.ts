@@ -23,9 +23,9 @@ export function makeFolder(path: string, mode?: number): void {
  * Writes or replaces a file atomically: readers see either the old or the new content. Only its owner may read it (mode
  * 0600).
  */
-export function writeWhole(path: string, text: string): void {
+export function writeWhole(path: string, content: string | Buffer): void {
   const unfinished = `${path}.${process.pid}`;
-  writeFileSync(unfinished, text, { mode: 0o600 });
+  writeFileSync(unfinished, content, { mode: 0o600 });
   chmodSync(unfinished, 0o600);
   renameSync(unfinished, path);
 }

@@ -128,6 +128,12 @@ const STEPS: Readonly<Record<string, Step>> = {
     after: 'transactions replay',
   },
   'audit list': { args: () => ['--json'], prints: /^/ },
+  'audit export': {
+    args: ({ folder }) => ['--out', join(folder.path, 'export')],
+    prints: /^Exported \d+ records? to/,
+    // It signs by the key that this generates.
+    after: 'client create',
+  },
   'audit redact': { args: () => ['--path', '/health', '--reason', 'a trial'], prints: /^/, after: 'audit list' },
   'audit verify': { args: () => [], prints: /^OK/, after: 'audit list' },
   completion: { args: () => [], prints: /^complete /m },

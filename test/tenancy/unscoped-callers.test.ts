@@ -24,6 +24,7 @@ const CALLERS = {
   'src/audit/audit-writer.ts': 1,
   'src/audit/chain-keeper.ts': 1,
   'src/audit/erasure.ts': 1,
+  'src/audit/export/record-export.ts': 1,
   'src/audit/seals.ts': 1,
   'src/audit/verification/redaction.ts': 1,
   'src/audit/verification/verification.ts': 1,

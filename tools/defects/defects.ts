@@ -310,6 +310,27 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/audit/redact.test.ts'],
   },
   {
+    name: 'audit chain: the hash of a record does not cover the record before',
+    file: 'src/audit/audit-chain.ts',
+    find: 'return chainedHash(place.previous, recordLeaf(place, fixed, digests));',
+    replacement: 'return recordLeaf(place, fixed, digests);',
+    caughtBy: ['test/audit/audit-export.test.ts'],
+  },
+  {
+    name: 'audit export: the leaves begin at the first record of the filter',
+    file: 'src/audit/export/record-export.ts',
+    find: 'written.done = Math.max(before, written.done);',
+    replacement: 'written.done = Math.max(next - 1, written.done);',
+    caughtBy: ['test/audit/audit-export.test.ts'],
+  },
+  {
+    name: 'audit export: spreadsheets calculate cells',
+    file: 'src/audit/export/csv.ts',
+    find: '[=+\\-@',
+    replacement: '[+\\-@',
+    caughtBy: ['test/audit/audit-export.test.ts'],
+  },
+  {
     name: 'audit masking: tokens are no secrets',
     file: 'src/audit/secret-names.ts',
     find: "  token: 'documented: whoever has a bearer token acts as its owner',\n",

@@ -42,7 +42,7 @@ const TEXTS = [
  * Whether a record has several times what a service writes: anyone who can add records could otherwise use up all
  * memory. The sizes are read without the values; compressed values expand at most 255 times.
  */
-const IS_LONG = `(
+export const IS_LONG = `(
   ${TEXTS.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')} > 1048576
   or pg_column_size(headers) > 2048 and octet_length(headers::text) > 1048576
   or coalesce(cardinality(noted_users), 0) > 100000

@@ -25,6 +25,7 @@ export const FILTER_FLAGS = {
   node: { help: 'limit to records of this tenant' },
   'correlation-id': { help: 'limit to records with this X-Correlation-ID' },
   client: { help: 'limit to records of this client id' },
+  subject: { help: 'limit to records of this subject, the sub of a token' },
   method: { help: 'limit to this method, such as POST; WS for operations over WebSocket' },
   path: { help: 'limit to exactly this path, or with a trailing * to paths that begin like this' },
   status: { help: 'limit to this response status' },
@@ -65,12 +66,20 @@ export function filterOf(flags: Flags): AuditFilter {
     nodeId: node === undefined ? undefined : uuid('--node', node),
     clientId: text(flags, 'client'),
     correlationId: text(flags, 'correlation-id'),
+    subject: text(flags, 'subject'),
     method: text(flags, 'method')?.toUpperCase(),
     ...(path?.endsWith('*') ? { pathPrefix: path.slice(0, -1) } : { path }),
     statusCode: statusOf(flags),
     since: time(flags, 'since'),
     until: time(flags, 'until'),
   };
+}
+
+/** Returns the flags of the filter as they were given, by name. */
+export function filterFlagsOf(flags: Flags): Record<string, string> {
+  return Object.fromEntries(
+    Object.keys(FILTER_FLAGS).flatMap((name) => (flags[name] ? [[name, String(flags[name])]] : [])),
+  );
 }
 
 function statusOf(flags: Flags): number | undefined {

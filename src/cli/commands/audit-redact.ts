@@ -8,7 +8,7 @@ import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text } from '../kit/flags.ts';
 import { openMigrated, openSeals } from '../kit/open-services.ts';
 import { counted, Progress } from '../kit/progress.ts';
-import { FILTER_FLAGS, filterOf } from './audit-list.ts';
+import { FILTER_FLAGS, filterFlagsOf, filterOf } from './audit-list.ts';
 
 const MAX_REASON = 1_000;
 const PAGE = 'docs/operations/leaked-secret.md';
@@ -31,10 +31,9 @@ export const auditRedact: CommandBody = {
     'portcullis audit redact --path "/v1/wallets/*" --since 2026-11-21T10:00:00Z --reason "key in a URL" --yes',
   ],
   async run({ flags, env, stack, printError, json, answer }) {
-    const names = Object.keys(FILTER_FLAGS);
-    const filterFlags = Object.fromEntries(names.flatMap((name) => (flags[name] ? [[name, String(flags[name])]] : [])));
-    const [filter, reason = ''] = [filterOf(flags), text(flags, 'reason')];
-    if (Object.keys(filterFlags).length === 0) throw new UsageError(`give at least one of --${names.join(', --')}`);
+    const [filter, filterFlags, reason = ''] = [filterOf(flags), filterFlagsOf(flags), text(flags, 'reason')];
+    if (Object.keys(filterFlags).length === 0)
+      throw new UsageError(`give at least one of --${Object.keys(FILTER_FLAGS).join(', --')}`);
     if (reason.trim() === '' || reason.length > MAX_REASON)
       throw new UsageError(`--reason must have 1 to ${MAX_REASON} characters`);
     const { config, env: variables } = readConfig(env);

@@ -7,7 +7,7 @@ import { knownAuditKeys } from '../../platform/config/secrets.ts';
 import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK } from '../kit/command.ts';
 import { instant, text } from '../kit/flags.ts';
 import { openMigrated } from '../kit/open-services.ts';
-import { counted, Progress, printable } from '../kit/progress.ts';
+import { counted, many, Progress, printable } from '../kit/progress.ts';
 
 /** `portcullis audit verify`: verifies the chains of audit records and their seals. */
 export const auditVerify: CommandBody = {
@@ -83,8 +83,4 @@ function textOf(
       : `FAILED: ${verified}. Found ${many(findingCount, 'problem')}.`;
   lines.push(`${verdict}${older}${bare}${checked}`);
   return `${lines.join('\n')}\n`;
-}
-
-function many(count: number, noun: string): string {
-  return `${counted(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -57,6 +57,11 @@ export function counted(number: number): string {
   return number.toLocaleString('en');
 }
 
+/** Returns a number with its noun. */
+export function many(count: number, noun: string): string {
+  return `${counted(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /**
  * Returns a text from outside with its control and formatting characters escaped, so that it cannot control the
  * terminal.
