@@ -34,7 +34,7 @@ const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Le
   },
   transaction_ids: { id: ['id of a transaction', '`id` of a notification, of `registerTransaction`', REFUSED] },
   clients: {
-    name: ['name of a client', '`name` of `createClient` and `updateClient`, `--name`', REFUSED],
+    name: ['name of a client', '`name` of `createClient`, `updateClient` and `patchClient`, `--name`', REFUSED],
     cert_fingerprint: ['fingerprint of a certificate', '`certFingerprint`, `--cert-fingerprint`', REFUSED],
   },
   supervisors: {
