@@ -184,7 +184,7 @@ function maskOperation(text: string, secrets: SecretNames): string {
 /** Matches the names of members that others may make secret, the pairs of a list of lists, and an escape that may spell one. */
 const HIDEABLE = new RegExp(
   String.raw`"(?:${Object.keys(JWK_MEMBERS).join('|')}|${LABELLED_VALUE})\\*"\s*:|\[\s*\[|,\s*\[|\\u`,
-  'i',
+  'iu',
 );
 
 const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');

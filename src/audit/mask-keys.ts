@@ -49,12 +49,16 @@ const ENDING = new RegExp(`(?:${ENDINGS.join('|')})s?(?:${FORMS.join('|')})?s?$`
 /** Matches what divides the names of a path: `user[password]`, `user.password`, and `amp;password` of an escaped `&`. */
 const DIVIDER = /[[\].:;]/;
 /** Matches an element of a list, and a member that says what another holds; of both, the name that may be secret. */
-const LABELLED = new RegExp(String.raw`(?:[[,]\s*|"(?:${LABELS.join('|')})\\*"\s*:\s*)\\*(?="([^"]*)")`, 'gi');
+const LABELLED = new RegExp(String.raw`(?:[[,]\s*|"(?:${LABELS.join('|')})\\*"\s*:\s*)\\*(?="([^"]*)")`, 'giu');
 const TEXTS: ReadonlySet<string> = new Set(Object.keys(TEXT_NAMES).flatMap((name) => [name, `${name}s`]));
 const FRIENDS = Object.keys(FALSE_FRIENDS).flatMap((names) => names.split(', ').map(bareName));
 
-/** How many other characters may stand between two letters of a name. Where there are more, any name may be hidden. */
-const MAX_GAP = 40;
+/**
+ * How many other characters may stand between two letters of a name, and between a name and the sign of an assignment in
+ * text. Where there are more than the first, but for the quotation marks of JSON, any name may be hidden.
+ */
+const MAX_GAP = 8;
+const MAX_BEFORE_SIGN = 40;
 /** Stands in a list of names for the beginning of a name that has no other word in front. */
 const START = '\u0001';
 /** Stands in a list of names for a name that may have another word in front. */
@@ -79,6 +83,8 @@ const LETTER_ESCAPE = /\\[bfnrt]/;
 
 /** The longest text in which a name is searched for before its value, and how many words it may have there. */
 const MAX_NAME = 64;
+/** A longer name is not searched: its value is masked. */
+const MAX_LONG_NAME = 16_384;
 const WORDS = [1, 2, 3];
 /** How many names of a text are compared; the text is masked from the next name on. */
 const MAX_OTHERS = 1_000;
@@ -109,7 +115,7 @@ export class SecretNames {
   /** Matches what `sign` does, except after the name of a member and within a time in ISO 8601. */
   readonly #signInValue: RegExp;
   readonly #assignment: RegExp;
-  readonly #shortGaps: RegExp;
+  readonly #longGap: RegExp;
 
   constructor({ mask = [], unmask = [] }: NameChanges = {}) {
     this.#added = mask;
@@ -121,20 +127,20 @@ export class SecretNames {
     const gap = `[^${letters}]{0,${MAX_GAP}}`;
     const starts = [
       [START, String.raw`(?:(?<![${letters}])|(?<=\\[bfnrt]))`],
-      [ENDED, `${patternOf(ENDINGS, gap, new Map())}s?`],
+      [ENDED, `${patternOf(ENDINGS, gap, new Map())}(?:${gap}s)?`],
     ] as const;
     const all = [
       ...ENDINGS,
       ...FORMS.map((form) => `${ENDED}${form}`),
       ...foldedNames.flatMap((name) => [`${START}${name}`, `${START}x${name}`]),
     ];
-    const name = `${patternOf(all, gap, new Map(starts))}s?(?:${gap}\\d{1,3})?(?<=[${letters}])`;
-    const escapes = String.raw`(?:[^${letters}]|(?<=\\)[bfnrt]){0,${MAX_GAP}}`;
+    const name = `${patternOf(all, gap, new Map(starts))}(?:${gap}s)?(?:${gap}\\d{1,3})?(?<=[${letters}])`;
+    const escapes = String.raw`(?:[^${letters}]|(?<=\\)[bfnrt]){0,${MAX_BEFORE_SIGN}}`;
     // A name that another follows in a path is found too.
-    this.#sign = new RegExp(`[:=[.;](?<=${name}${gap}[:=[.;])`);
-    this.#signInValue = new RegExp(`(?<!"|\\d-\\d\\dt\\d\\d|:\\d\\d)${this.#sign.source}`);
+    this.#sign = new RegExp(`[:=[\\].;](?<=${name}${gap}[:=[\\].;])`);
+    this.#signInValue = new RegExp(`(?<!"|\\d-\\d\\dt\\d\\d(?::\\d\\d){0,2})${this.#sign.source}`);
     this.#assignment = new RegExp(`[:=](?<=${name}${escapes}[:=])(?!${NO_VALUE})`, 'g');
-    this.#shortGaps = new RegExp(`^${gap}(?:[${letters}]+[^${letters}]{1,${MAX_GAP}})*[${letters}]*$`);
+    this.#longGap = new RegExp(String.raw`(?:[^${letters}"]|(?<=\\)"){${MAX_GAP + 1}}`);
   }
 
   /** Returns these names with the changes of an endpoint. */
@@ -146,6 +152,7 @@ export class SecretNames {
   kindOf(name: string): MaskedKind {
     const known = this.#kinds.get(name);
     if (known !== undefined) return known;
+    if (name.length > MAX_LONG_NAME) return 'any';
     const segments = name.slice(name.lastIndexOf('/') + 1).split(DIVIDER);
     const bare = bareName(name);
     const kinds = this.#shown.has(bare) ? [] : [bare, ...segments.map(bareName)].map((part) => this.#readKind(part));
@@ -210,7 +217,7 @@ export class SecretNames {
     let isLabelled = PAIRS.test(json);
     for (let end = json.indexOf('":'); end !== -1; end = json.indexOf('":', end + 1)) {
       const name = json.slice(json.lastIndexOf('"', end - 1) + 1, end);
-      if (this.isSecretKey(name) || /^kty$/i.test(name)) return true;
+      if (this.isSecretKey(name) || /^kty$/iu.test(name)) return true;
       isLabelled ||= IS_LABELLED.test(name);
     }
     return this.#mayName(json, this.#signInValue) || (isLabelled && this.#mayLabel(json));
@@ -218,7 +225,7 @@ export class SecretNames {
 
   #mayName(text: string, sign: RegExp): boolean {
     const plain = folded(text);
-    if (SCHEME.test(plain) || !this.#shortGaps.test(plain)) return true;
+    if (SCHEME.test(plain) || this.#longGap.test(plain)) return true;
     const texts = LETTER_ESCAPE.test(plain) ? [plain, ...ESCAPES.map((hidden) => plain.replace(hidden, ' '))] : [plain];
     return texts.some((spelled) => sign.test(spelled));
   }

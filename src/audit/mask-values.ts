@@ -20,7 +20,7 @@ const PRIVATE_KEY =
 const KEY =
   /[xyztuvYZUV]prv(?:[1-9A-HJ-NP-Za-km-z]{90,}|[1-9A-HJ-NP-Za-km-z]+$)|whsec_[\w+/=-]{16,}|AGE-SECRET-KEY-[A-Z0-9]+|PuTTY-User-Key-File-(?:[^"\\]|\\+(?!["\\]))*/g;
 /** Matches what stands before a URL's authority (RFC 3986 section 3.2); JSON may escape the slashes. */
-const AUTHORITY = authorityAfter(String.raw`[:=\s"'<(,]`);
+const AUTHORITY = authorityAfter(String.raw`[:=\s"'<(,[]`);
 const IN_AUTHORITY = String.raw`[^\s/?#"<>\\]*`;
 /** Matches a user, and the colon before a password that may have what should have been escaped; before no port. */
 const USER = String.raw`[^\s/?#"<>\\:@[]*:(?!\d{1,5}(?:[/?#"'<>\\\s,)]|$))`;
@@ -31,7 +31,7 @@ const USERINFO = userinfoBefore('', '', AUTHORITY);
 const USERINFO_IN_JSON = userinfoBefore(
   '"',
   String.raw`(?![^\s"]{0,256}\\")`,
-  authorityAfter(String.raw`[:=\s'<(,]|(?<!\\)"`),
+  String.raw`(?<!\\"[^\s"]{0,256})${authorityAfter(String.raw`[:=\s'<(,[]|(?<!\\)"`)}`,
 );
 
 function authorityAfter(before: string): string {
@@ -42,7 +42,11 @@ function authorityAfter(before: string): string {
 function userinfoBefore(end: string, after: string, authority: string): RegExp {
   const more = String.raw`(?:[^\s=&,${end}]{0,256}[^\s=&,/${end}]@)?`;
   const password = String.raw`(?:${IN_AUTHORITY}@(?=[^\s/?#"<>\\])|[^\s${end}]{0,256}?@)`;
-  return new RegExp(`${authority}(?:${USER}${password}${more}|${IN_AUTHORITY}@)${after}`, 'gi');
+  // A reference to what a look-ahead has found is not searched again where `after` does not follow.
+  return new RegExp(
+    `${authority}(?=(?<userinfo>${USER}${password}${more}|${IN_AUTHORITY}@))\\k<userinfo>${after}`,
+    'gi',
+  );
 }
 
 /**

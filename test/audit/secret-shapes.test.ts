@@ -56,7 +56,7 @@ describe('user and password of a URL', () => {
       .array(fc.constantFrom('ZQ', '/', '#', '?', '"', '<', '\\', '@', ':', "'", '1'), { minLength: 1, maxLength: 8 })
       .map((parts) => `ZQ${parts.join('')}`)
       // After an `@`, `/@` may as well begin a path: https://a:b@h/@name.
-      .filter((password) => !/@.*\/(?:@|$)/.test(password));
+      .filter((password) => !/@.*\/(?:@|$)/.test(password.replaceAll('"', '')));
     const property = fc.property(password, fc.constantFrom('https', 'amqp', 'HTTP'), (secret, scheme) => {
       expect(shownIn(`${scheme}://alice:${secret}@h.example/`, /ZQ/)).toEqual([]);
     });
@@ -121,6 +121,18 @@ describe('a secret as a pair of name and value members', () => {
     '{"input":{"id":"password_policy"},"list":["otp"],"loc":["a"]}',
   ])('D1-18: the invalid input of another member is unchanged: %s', (body) => {
     expect(mask(body)).toBe(body);
+  });
+
+  it.each([
+    ['{"login[password]new":"ZQ","note":"a\\nb"}', '{"login[password]new":"***","note":"a\\nb"}'],
+    ['{"login[password]new" :"ZQ"}', '{"login[password]new" :"***"}'],
+    ['{"x":"pkcs:12:ZQ"}', '{"x":"pkcs:12:***"}'],
+    ['{"a":"{\\"otp_s\\":1}"}', '{"a":"{\\"otp_s\\":\\"***\\"}"}'],
+    ['{"\u212aey":"password","value":"ZQ"}', '{"\u212aey":"password","value":"***"}'],
+    ['{"\u212aty":"oct","k":"ZQ"}', '{"\u212aty":"oct","k":"***"}'],
+    ['{"a":"[//user:ZQ@host/"}', '{"a":"[//host/"}'],
+  ])('D1-18: a secret under a name with dividers, and after a bracket, is masked: %s', (body, expected) => {
+    expect(mask(body)).toBe(expected);
   });
 
   it('D1-18: OpenTelemetry attributes and lists of pairs are masked', () => {

@@ -26,4 +26,9 @@ describe('If-Match', () => {
       expect(() => versionsOf(header)).toThrow('invalid_request');
     },
   );
+
+  it('D5-05 D6-26: a long list with blanks is read in linear time', () => {
+    for (const header of [`"1",${' '.repeat(150_000)}x`, `${' ,'.repeat(75_000)}x`])
+      expect(() => versionsOf(header)).toThrow('invalid_request');
+  }, 2_000);
 });

@@ -55,7 +55,7 @@ interface WalletRuleServices {
   publicUrl: { readonly path: string };
 }
 
-const ENTITY_TAG = /[\t ]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[\t ]*(?:,|$)/y;
+const ENTITY_TAG = /[\t ]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[\t ]*)?(?:,|$)/y;
 const VERSION = /^[1-9]\d{0,9}$/;
 
 const tag = 'Wallets';

@@ -105,6 +105,8 @@ function headerText(value: number | string | string[] | undefined): string | und
 
 /** The longest path, and the longest query, in an audit record, in bytes; a request's head may have 160 KiB. */
 const MAX_TARGET_PART_BYTES = 8 * 1024;
+/** Within how much of a target its authority ends, in UTF-16 units; in the rest, URLs are masked as in other text. */
+const MAX_AUTHORITY = 3 * MAX_TARGET_PART_BYTES;
 
 /** How a request target is masked. */
 interface TargetOptions {
@@ -118,7 +120,7 @@ interface TargetOptions {
 /** Masks a request target. */
 export function recordedTarget(rawTarget: string, options: TargetOptions = {}): Omit<RecordedHead, 'headers'> {
   const { maskedQuery, isUnknown = false, secrets = SECRETS } = options;
-  const target = withoutBareUserinfo(rawTarget);
+  const target = withoutBareUserinfo(rawTarget.slice(0, MAX_AUTHORITY)) + rawTarget.slice(MAX_AUTHORITY);
   const mark = target.indexOf('?');
   const rawPath = mark < 0 ? target : target.slice(0, mark);
   const path = maskPart(rawPath, MAX_TARGET_PART_BYTES, (text) => secrets.maskText(text));

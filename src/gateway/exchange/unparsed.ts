@@ -38,7 +38,9 @@ const BAD_TARGET = {
 
 /** Returns the value of a header field in the text of a head; undefined if it has none. */
 function fieldIn(head: string, name: string): string | undefined {
-  return new RegExp(`\\n${name}:[ \\t]*([\\t\\x20-\\x7e\\x80-\\xff]*?)[ \\t]*\\r?\\n`, 'i').exec(head)?.[1];
+  const value = new RegExp(`\\n${name}:([\\t\\x20-\\x7e\\x80-\\xff]*)\\r?\\n`, 'i').exec(head)?.[1];
+  // The second pattern begins only where a run of blanks does, so that many runs cost no more than their length.
+  return value?.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '');
 }
 
 /**
