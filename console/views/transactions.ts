@@ -156,7 +156,7 @@ const HASH = textual('Hash', ({ transactionHash }) => transactionHash);
 
 /** Saves rows as a CSV file, in which no spreadsheet takes a cell for a formula. */
 function saveCsv(columns: readonly TextColumn[], rows: readonly Transaction[]): void {
-  const cells = (row: Transaction) => columns.map(({ text }) => (text(row) ?? '').replace(/(^|[;\t])(?=[=+\-@\t\r])/g, "$1'"));
+  const cells = (row: Transaction) => columns.map(({ text }) => (text(row) ?? '').replace(/(?<=^|[;\t])(?=[=+\-@\t\r])/g, "'"));
   const records = [columns.map(({ title }) => title), ...rows.map(cells)].map(recordOf);
   saveFile(new Blob(records, { type: 'text/csv' }), 'transactions.csv');
 }

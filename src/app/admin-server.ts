@@ -7,11 +7,13 @@ const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
 
 /**
  * Makes the operator's HTTP server, which the public listener cannot reach: `/metrics`, `/livez`, `/readyz`, and
- * `/readyz?exclude=stores`, which stays ready while stores are down.
+ * `/readyz?exclude=stores`, which stays ready while stores are down. `/status` has counts and opaque ids alone: no name of
+ * a host, and nothing that a caller wrote.
  */
 export function adminServer(
   readiness: (excludesStores: boolean) => Readiness,
   metrics: readonly Metric[] = [],
+  status: () => Promise<object | undefined> = async () => undefined,
 ): Server {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -27,6 +29,10 @@ export function adminServer(
       case '/readyz?exclude=stores': {
         const report = readiness(target !== '/readyz');
         return send(res, isReady(report) ? 200 : 503, 'application/json', JSON.stringify(report));
+      }
+      case '/status': {
+        const document = JSON.stringify((await status()) ?? {}, (name, value) => (name === 'host' ? undefined : value));
+        return send(res, 200, 'application/json', document);
       }
       case '/metrics':
         return send(res, 200, registry.contentType, await registry.metrics());

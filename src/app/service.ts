@@ -12,6 +12,7 @@ import { UpstreamCalls } from '../gateway/proxy/upstream-call.ts';
 import { Upstreams, upstreamMetrics } from '../gateway/proxy/upstreams.ts';
 import { baseUrlOf } from '../lib/base-url.ts';
 import type { Log } from '../lib/log.ts';
+import { MemoizedRead } from '../lib/memoized-read.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
@@ -25,11 +26,14 @@ import { migrateByOwner } from './database-roles.ts';
 import type { Demo } from './demo/demo.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { metricsOf } from './metrics.ts';
+import { openStatus, startReports } from './operations.ts';
 import { publicServer } from './public-server.ts';
 import { checkStart } from './start-checks.ts';
 import { topicsOf } from './stores.ts';
 
 const DRAIN_DEADLINE_MS = 8_000;
+/** How long a status is answered again, and how long it may take. */
+const STATUS_READ = { maxAgeMs: 5_000, deadlineMs: 12_000 };
 
 /** A running Portcullis process. */
 export type Service = Awaited<ReturnType<typeof startService>>;
@@ -93,7 +97,12 @@ export async function startService({ config, secrets, log: baseLog, overrides = 
       isDraining,
       excludesStores,
     });
-  const admin = adminServer(readiness, metrics);
+  const { database, bus, nowMs, health } = context;
+  const onError = (error: unknown) => log.warn({ err: error }, 'could not read part of the status');
+  const status = await openStatus({ config, db: database.db, bus }, { nowMs, ownParts: () => health.parts, onError });
+  const looks = new MemoizedRead(() => status.read(), STATUS_READ);
+  startReports(context, stack);
+  const admin = adminServer(readiness, metrics, () => looks.get());
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
   const baseUrl =

@@ -18,6 +18,8 @@ export interface AuditFilter {
   statusCode?: number | undefined;
   /** The first digit of the HTTP status. */
   statusClass?: number | undefined;
+  /** Whether the status must be 400 or higher. */
+  isFailed?: boolean | undefined;
   subject?: string | undefined;
   /** A path pattern, or one of the root fields of a GraphQL operation. */
   operation?: string | undefined;
@@ -32,7 +34,7 @@ export interface AuditFilter {
 /** Returns the SQL conditions of a filter, all of which a record must meet. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
   const { correlationId, method, path, pathPrefix, statusCode, statusClass, subject, operation, since, until } = filter;
-  const { hiddenReads, nodeId, clientId } = filter;
+  const { hiddenReads, nodeId, clientId, isFailed } = filter;
   return [
     ...(nodeId === undefined ? [] : [eb('node_id', '=', nodeId)]),
     ...(clientId === undefined ? [] : [eb('client_id', '=', clientId)]),
@@ -44,6 +46,7 @@ export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, 
     ...(statusClass === undefined
       ? []
       : [eb('status_code', '>=', statusClass * 100), eb('status_code', '<', (statusClass + 1) * 100)]),
+    ...(isFailed ? [eb('status_code', '>=', 400)] : []),
     ...(subject === undefined ? [] : [eb('subject', '=', subject)]),
     ...(operation === undefined
       ? []

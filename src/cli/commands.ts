@@ -17,8 +17,12 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'add the demo tenant to the database and write DATA_DIR/demo.json',
     load: async () => (await import('./commands/seed.ts')).seed,
   },
+  status: {
+    summary: 'say what is wrong, since when, who is hit, and what to type',
+    load: async () => (await import('./commands/status.ts')).statusCommand,
+  },
   'audit list': {
-    summary: 'list audit records, newest first',
+    summary: 'list audit records in the order of their arrival, and follow them',
     load: async () => (await import('./commands/audit-list.ts')).auditList,
   },
   'audit export': {
@@ -120,6 +124,22 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   'transactions replay': {
     summary: 'replay dead letters, or all messages from a time range',
     load: async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
+  },
+  'dead-letters list': {
+    summary: 'list the dead letters that wait for a decision',
+    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersList,
+  },
+  'dead-letters show': {
+    summary: 'show a dead letter, with secrets masked',
+    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersShow,
+  },
+  'dead-letters replay': {
+    summary: 'replay one dead letter',
+    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersReplay,
+  },
+  'dead-letters discard': {
+    summary: 'decide that a dead letter is never replayed',
+    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersDiscard,
   },
   'simulate transaction': {
     summary: 'post the notifications of a transaction to a running instance, outside production',

@@ -17,6 +17,9 @@ export interface HealthReport {
   checks: Record<Store, StoreState> & { audit: 'ok' | 'full' };
 }
 
+/** The state of each part, with since when this process has seen it in that state. */
+type PartStates = Record<Store | 'audit', { state: string; since: string }>;
+
 type HealthProbes = Record<Store, () => Promise<void>>;
 
 /** The version of Portcullis, from `package.json`. */
@@ -28,6 +31,8 @@ export const VERSION: string = JSON.parse(
 export class Health {
   readonly #probes: HealthProbes;
   readonly #isAuditFull: () => boolean;
+  /** The states of all parts, noted once a second. */
+  readonly parts: Partial<PartStates> = {};
   /** The state of each store. */
   readonly stores: Record<Store, StoreState> = { database: 'ok', cache: 'ok', bus: 'ok' };
   readonly #seen = new Set<string>();
@@ -67,10 +72,16 @@ export class Health {
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }
 
+  #note(): void {
+    for (const [part, state] of Object.entries(this.report().checks) as [Store | 'audit', string][])
+      if (this.parts[part]?.state !== state) this.parts[part] = { state, since: new Date().toISOString() };
+  }
+
   async #probe(store: Store): Promise<void> {
     const state = await stateOf(this.#probes[store]);
     this.stores[store] = state;
     if (state === 'ok') this.#seen.add(store);
+    this.#note();
     if (this.#stopped) return;
     const timer = setTimeout(() => void this.#probe(store), PROBE_EVERY_MS);
     timer.unref();

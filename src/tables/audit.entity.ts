@@ -39,9 +39,9 @@ export const AuditRecord = defineEntity({
     /** The digests of the query and the bodies, once an erasure has removed them. */
     digests: p.array().$type<readonly string[]>().nullable(),
     /**
-     * The order of arrival in the database: a number of a sequence, given when the record is inserted. No list or cursor
-     * reads it. Concurrent inserts may commit in another order, and rolled back ones leave gaps, so that a reader of all
-     * records after a position must wait until the transactions that were running have ended.
+     * The order of arrival in the database: a number of a sequence, given when the record is inserted; null for records of
+     * 0.1.0. Concurrent inserts may commit in another order, and rolled back ones leave gaps, so that `AuditArrivals` reads
+     * no record behind one that an open transaction may still add.
      */
     position: p.bigint().$type<string>().nullable().autoincrement(),
   },
@@ -49,6 +49,11 @@ export const AuditRecord = defineEntity({
     {
       name: 'audit_records_page',
       expression: 'create index audit_records_page on only audit_records using btree (node_id, at desc, id desc)',
+    },
+    {
+      name: 'audit_records_position',
+      expression:
+        'create index audit_records_position on only audit_records using brin (coalesce("position", (0)::bigint), at) with (autosummarize=\'on\')',
     },
     { name: 'audit_records_chain', properties: ['chainId', 'chainIndex'], where: 'chain_id is not null' },
     { name: 'audit_records_users', properties: ['notedUsers'], type: 'gin', where: 'noted_users is not null' },

@@ -6,6 +6,7 @@ import * as assets from './assets.entity.ts';
 import * as audit from './audit.entity.ts';
 import * as events from './events.entity.ts';
 import * as idempotency from './idempotency.entity.ts';
+import * as operations from './operations.entity.ts';
 import * as reference from './reference.entity.ts';
 import { MAX_LENGTHS, MAX_SIZES } from './text-lengths.ts';
 import * as transactions from './transactions.entity.ts';
@@ -22,6 +23,7 @@ export const entities = [
   ...Object.values(audit),
   ...Object.values(events),
   ...Object.values(idempotency),
+  ...Object.values(operations),
   ...Object.values(reference),
   ...Object.values(transactions),
   ...Object.values(userMigrations),

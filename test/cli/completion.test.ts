@@ -11,6 +11,7 @@ const LISTED = [
   'client',
   'completion',
   'config',
+  'dead-letters',
   'migrate',
   'node',
   'recover',
@@ -18,6 +19,7 @@ const LISTED = [
   'seed',
   'simulate',
   'start',
+  'status',
 ];
 const FIRST = [...LISTED, 'supervisor', 'transactions', 'users', '--help', '--version'];
 

@@ -39,6 +39,8 @@ interface Run {
 interface Step {
   args(run: Run): readonly string[];
   prints: RegExp;
+  /** How it ends; 0 unless given. */
+  exits?: number;
   /** The command that has to end before this one starts; `migrate` if none is named. */
   after?: string;
   input?: string;
@@ -122,6 +124,15 @@ const STEPS: Readonly<Record<string, Step>> = {
   'users erase': { args: ({ ids }) => [ids.user ?? ''], prints: /./, after: 'users rename' },
   clashes: { args: () => [], prints: /^No clashes/ },
   'transactions replay': { args: () => ['--dlq'], prints: /^[01] messages of transactions\.user\.dlq published/m },
+  'dead-letters list': { args: () => [], prints: /^(?:No dead letters|\S+dlq-)/ },
+  'dead-letters show': { args: () => ['transactions.user.dlq-0-999'], prints: /^$/, exits: 1 },
+  'dead-letters replay': { args: () => ['transactions.user.dlq-0-999'], prints: /^$/, exits: 1 },
+  'dead-letters discard': {
+    args: () => ['transactions.user.dlq-0-999', '--reason', 'a trial'],
+    prints: /^$/,
+    exits: 1,
+  },
+  status: { args: () => ['--json'], prints: /"findings"/, exits: 1 },
   recover: {
     args: () => ['--since', '2026-11-21T10:00:00Z'],
     prints: /^Revoked the tokens of \d+ clients/m,
@@ -157,11 +168,11 @@ async function furnished(env: NodeJS.ProcessEnv, folder: TestFolder): Promise<Ru
 }
 
 /** Runs one command and checks what it prints. */
-async function expectToRun(run: Run, name: string, { args, prints, input, keeps }: Step): Promise<void> {
+async function expectToRun(run: Run, name: string, { args, prints, exits = 0, input, keeps }: Step): Promise<void> {
   const { code, out, err } = await portcullis(run, [...name.split(' '), ...args(run)], input);
   expect({ name, code, out, err }).toEqual({
     name,
-    code: 0,
+    code: exits,
     out: expect.stringMatching(prints),
     err: expect.not.stringMatching(STACK),
   });

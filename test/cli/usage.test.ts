@@ -98,7 +98,7 @@ it.each([
   [[], 'no command'],
   [['config'], 'no command config: there is config check'],
   [['Start'], 'no command Start: did you mean start?'],
-  [['sta'], 'no command sta: did you mean start?'],
+  [['star'], 'no command star: did you mean start?'],
   [['s'], 'no command s\n'],
   [['client', 'rotate_secret'], 'no command client rotate_secret: did you mean client rotate-secret?'],
   [['client', 'rotate'], 'no command client rotate: did you mean client rotate-secret?'],
@@ -142,7 +142,7 @@ it.each([
   [['client', 'rotate-secret', ID, '--overlap', '99999999999'], '--overlap must be a whole number, at most 2147483647'],
   [['client', 'disable', 'billing'], 'CLIENT_ID must be a UUID'],
   [['audit', 'list', '--limit', '0'], '--limit must be at least 1'],
-  [['audit', 'list', '--status', 'ok'], '--status must be a whole number, such as --status 404'],
+  [['audit', 'list', '--status', 'ok'], '--status must be an HTTP status such as 404, or a class such as 4xx'],
   [['supervisor', 'create', '--node', ID], 'missing --role; usage: portcullis supervisor create'],
   [['supervisor', 'create', '--node', ID, '--role', 'admin'], 'missing --username'],
   [

@@ -17,14 +17,17 @@ const OPTIONAL_NODE = ['audit_records'];
 /** Tables of all nodes, and those of the program itself: without a node. */
 const WITHOUT_NODE = [
   'audit_seals',
+  'audit_verifications',
   'bus_messages',
   'bus_offsets',
   'chains',
+  'dead_letter_decisions',
   'network_currencies',
   'networks',
   'nodes',
   'outbox',
   'parked_notifications',
+  'processes',
   'reference_parked',
   'reference_tombstones',
   'transaction_ids',
@@ -37,7 +40,7 @@ const UNDECLARED: Record<string, { why: string; names: readonly string[] }> = {
     why: 'MikroORM knows neither triggers with transition tables nor constraint triggers',
     names: [
       ...['account_blocks_split', 'accounts_deleted', 'accounts_inserted', 'accounts_truncated', 'accounts_updated'],
-      ...['keep_changed_wallet_rule_version', 'keep_wallet_rule_version'],
+      ...['keep_changed_wallet_rule_version', 'keep_wallet_rule_version', 'show_audit_position'],
     ],
   },
   function: {
@@ -52,7 +55,7 @@ const UNDECLARED: Record<string, { why: string; names: readonly string[] }> = {
         'keep_wallet_rule_version',
         'require_audit_age',
       ],
-      ...['split_account_block', 'split_account_superblock'],
+      ...['show_audit_position', 'split_account_block', 'split_account_superblock'],
     ],
   },
   partition: { why: 'the months of the audit are made as they begin', names: ['audit_records_default'] },
@@ -71,7 +74,10 @@ const UNDECLARED: Record<string, { why: string; names: readonly string[] }> = {
   },
   storage: {
     why: 'MikroORM has no storage parameters; compression with LZ4 depends on the server',
-    names: ['account_blocks: fillfactor=70', 'account_superblocks: fillfactor=70', 'migration_files.bytes: external'],
+    names: [
+      ...['account_blocks: fillfactor=70', 'account_superblocks: fillfactor=70', 'migration_files.bytes: external'],
+      ...['audit_records_position: autosummarize=on', 'audit_records_default_coalesce_at_idx: autosummarize=on'],
+    ],
   },
 };
 

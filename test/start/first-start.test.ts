@@ -145,8 +145,8 @@ describe('an embedded instance', () => {
     expect(notification).toContain('0xfeed');
   });
 
-  it('D1-03: only the admin port serves metrics and probes', async () => {
-    for (const path of ['/metrics', '/livez', '/readyz']) {
+  it('D1-03: only the admin port serves metrics, probes and the status', async () => {
+    for (const path of ['/metrics', '/livez', '/readyz', '/status']) {
       expect((await fetch(`${first.adminUrl}${path}`)).status, path).toBe(200);
       expect((await fetch(`${first.baseUrl}${path}`)).status, path).toBe(404);
     }

@@ -1,16 +1,18 @@
-import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-filter.ts';
-import { RECORD_COLUMNS } from '../../audit/audit-record.ts';
+import { setTimeout } from 'node:timers/promises';
+import type { ArrivedRow, AuditArrivals } from '../../audit/audit-arrivals.ts';
+import type { AuditFilter } from '../../audit/audit-filter.ts';
+import { csvRecord } from '../../audit/export/csv.ts';
 import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
-import type { Db } from '../../platform/database/database.ts';
 import { type CommandBody, UsageError } from '../kit/command.ts';
 import { type Flags, instant, text, uuid, wholeNumber } from '../kit/flags.ts';
+import { Interruption } from '../kit/interruption.ts';
 import { openReading } from '../kit/open-services.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 import { graphql } from '../kit/running-instance.ts';
 
 const DEFAULT_LIMIT = 100;
-const PAGE_SIZE = 200;
+const FOLLOW_MS = 1_000;
 /** The most records that one query lists. */
 const MAX_PAGE = 100;
 const QUERY = `query ($first: Int, $after: String, $filter: AuditFilter) {
@@ -26,38 +28,98 @@ export const FILTER_FLAGS = {
   'correlation-id': { help: 'limit to records with this X-Correlation-ID' },
   client: { help: 'limit to records of this client id' },
   subject: { help: 'limit to records of this subject, the sub of a token' },
-  method: { help: 'limit to this method, such as POST; WS for operations over WebSocket' },
+  method: { help: 'limit to this method, such as POST; WS for operations over WebSocket, CLI for commands' },
   path: { help: 'limit to exactly this path, or with a trailing * to paths that begin like this' },
-  status: { help: 'limit to this response status' },
-  since: { help: 'limit to records at or after this time (ISO 8601)' },
-  until: { help: 'limit to records before this time (ISO 8601)' },
+  status: { help: 'limit to this response status, or to a class such as 4xx' },
+  failed: { help: 'limit to requests with a status of 400 or higher', isSwitch: true },
+  since: { help: 'limit to records at or after this time (ISO 8601, or so long ago: 90s, 15m, 1h, 7d)' },
+  until: { help: 'limit to records before this time (as for --since)' },
 };
 
 /** `portcullis audit list`: prints audit records, including those without a tenant. */
 export const auditList: CommandBody = {
   description: [
-    'Lists audited requests, newest first, of all tenants, and requests without a tenant.',
-    'The columns are time, status, milliseconds, method, path, node and correlation id.',
-    'With --json records include headers and bodies; secrets in them are ***.',
+    'Lists audited requests, those of all tenants and those without a tenant, in the order in which they arrived in the',
+    `database: the last ${DEFAULT_LIMIT} that match, or with --since or --after all. The columns are time, status, milliseconds,`,
+    'method, path, node, correlation id and position. With --json records include headers and bodies; secrets in them are ***.',
+    'Continue with --after and the last position: no record is left out. One that an open transaction holds back is shown',
+    'when that has ended, with all behind it.',
   ].join('\n'),
   flags: {
     ...FILTER_FLAGS,
-    limit: { help: `maximum number of records (default ${DEFAULT_LIMIT})` },
+    after: { help: 'begin behind this position' },
+    follow: {
+      help: 'go on with records as they arrive, until interrupted; with --json one document a line',
+      isSwitch: true,
+    },
+    csv: { help: 'print CSV, without headers and bodies', isSwitch: true },
+    limit: {
+      help: `maximum number of records: the last ones, or with --after the first (default ${DEFAULT_LIMIT}, see above)`,
+    },
   },
   examples: [
-    'portcullis audit list --status 401 --since 2026-11-21T10:00:00Z',
+    'portcullis audit list --failed --since 1h',
+    'portcullis audit list --status 4xx --client CLIENT_ID --path "/v1/wallets/*" --csv > refused.csv',
+    'portcullis audit list --after 184467 --follow --json',
     'portcullis audit list --correlation-id 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d --json',
   ],
   async run(input) {
-    const { flags } = input;
+    const { flags, json, stack } = input;
     const filter = filterOf(flags);
-    const limit = wholeNumber(flags, 'limit', DEFAULT_LIMIT) ?? DEFAULT_LIMIT;
+    const after = wholeNumber(flags, 'after', 184_467);
+    const isAll = after !== undefined || filter.since !== undefined;
+    const limit = wholeNumber(flags, 'limit', DEFAULT_LIMIT) ?? (isAll ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT);
     if (limit === 0) throw new UsageError('--limit must be at least 1');
-    const { nodeId: _node, clientId: _client, ...graphqlFilter } = filter;
+    if (json && flags.csv === true) throw new UsageError('give either --json or --csv');
+    const { nodeId: _node, clientId: _client, isFailed: _failed, ...graphqlFilter } = filter;
     const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter: graphqlFilter }));
-    return printRows(input, { name: 'records', rows: recordsOf(db, filter, limit), view, line });
+    const { AuditArrivals } = await import('../../audit/audit-arrivals.ts');
+    const { signal } = flags.follow === true ? stack.use(new Interruption()) : { signal: undefined };
+    const rows = listed(new AuditArrivals(db), filter, { after, limit, signal });
+    const head = csvRecord(CSV_COLUMNS);
+    const form = flags.csv === true ? { head, empty: head, line: csvLine } : { line };
+    return printRows(input, { name: 'records', rows, view, isLines: signal !== undefined, ...form });
   },
 };
+
+/** The columns of a record in CSV: all but headers and bodies. */
+const CSV_COLUMNS = [
+  ...['position', 'at', 'id', 'node_id', 'client_id', 'subject', 'method', 'path', 'query', 'operation'],
+  ...['status_code', 'elapsed', 'correlation_id', 'real_ip', 'is_api', 'aborted', 'request_bytes', 'response_bytes'],
+];
+
+function csvLine(row: ArrivedRow): string {
+  const cells: Record<string, unknown> = view(row);
+  return csvRecord(CSV_COLUMNS.map((column) => cells[column]));
+}
+
+interface Listing {
+  after: number | undefined;
+  limit: number;
+  /** Ends a listing that goes on with records as they arrive; undefined if it ends with those that are there. */
+  signal: AbortSignal | undefined;
+}
+
+/** Yields records page by page, so that only one page is in memory. */
+async function* listed(
+  arrivals: AuditArrivals,
+  filter: AuditFilter,
+  { after, limit, signal }: Listing,
+): AsyncGenerator<ArrivedRow> {
+  let horizon = await arrivals.horizon();
+  let start = after ?? (Number.isFinite(limit) ? await arrivals.before(filter, limit, horizon) : -1);
+  let left = signal && after === undefined ? Number.POSITIVE_INFINITY : limit;
+  for (;;) {
+    for await (const row of arrivals.read(filter, start, horizon)) {
+      yield row;
+      left -= 1;
+      if (left === 0) return;
+    }
+    if (!signal || (await setTimeout(FOLLOW_MS, signal.aborted, { signal }).catch(() => true))) return;
+    start = Math.max(start, horizon);
+    horizon = await arrivals.horizon();
+  }
+}
 
 /** Returns the conditions that the flags set. @throws UsageError for an invalid one. */
 export function filterOf(flags: Flags): AuditFilter {
@@ -69,7 +131,8 @@ export function filterOf(flags: Flags): AuditFilter {
     subject: text(flags, 'subject'),
     method: text(flags, 'method')?.toUpperCase(),
     ...(path?.endsWith('*') ? { pathPrefix: path.slice(0, -1) } : { path }),
-    statusCode: statusOf(flags),
+    ...statusOf(flags),
+    isFailed: flags.failed === true || undefined,
     since: time(flags, 'since'),
     until: time(flags, 'until'),
   };
@@ -82,49 +145,28 @@ export function filterFlagsOf(flags: Flags): Record<string, string> {
   );
 }
 
-function statusOf(flags: Flags): number | undefined {
-  const status = wholeNumber(flags, 'status', 404);
-  if (status === undefined || (status >= 100 && status <= 599)) return status;
-  throw new UsageError('--status must be an HTTP status such as 404');
+function statusOf(flags: Flags): Pick<AuditFilter, 'statusCode' | 'statusClass'> {
+  const [, status, first] = /^(?:([1-5]\d\d)|([1-5])xx)$/i.exec(text(flags, 'status') ?? '') ?? [];
+  if (flags.status !== undefined && !status && !first)
+    throw new UsageError('--status must be an HTTP status such as 404, or a class such as 4xx');
+  return { ...(status && { statusCode: Number(status) }), ...(first && { statusClass: Number(first) }) };
 }
 
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
 function time(flags: Flags, name: string): string | undefined {
+  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text(flags, name) ?? '') ?? [];
+  if (count !== undefined) return new Date(Date.now() - Number(count) * (UNITS_MS[unit] ?? 0)).toISOString();
   const value = instant(flags, name);
   return value && pgFromInstant(value);
 }
 
-/** Yields the audit records page by page, so that only one page is in memory. */
-async function* recordsOf(db: Db, filter: AuditFilter, limit: number): AsyncGenerator<AuditRecordRow> {
-  const unscoped = db.unscoped('operators read records of all nodes');
-  let last: AuditRecordRow | undefined;
-  for (let rowsLeft = limit; rowsLeft > 0; rowsLeft -= PAGE_SIZE) {
-    const after = last;
-    const rows = await unscoped.run((k) =>
-      k
-        .selectFrom('audit_records')
-        .select(RECORD_COLUMNS)
-        .where((eb) =>
-          eb.and([
-            ...auditConditions(eb, filter),
-            ...(after ? [eb(eb.refTuple('at', 'id'), '<', eb.tuple(after.at, after.id))] : []),
-          ]),
-        )
-        .orderBy('at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(Math.min(rowsLeft, PAGE_SIZE)),
-    );
-    yield* rows;
-    last = rows.at(-1);
-    if (rows.length < PAGE_SIZE) return;
-  }
-}
-
 /** Returns an audit record with the names of the table's columns. */
-function view({ at, elapsed, ...row }: AuditRecordRow) {
-  return { at: isoFromPg(at), ...row, elapsed: Number(elapsed) };
+function view({ at, elapsed, position, ...row }: ArrivedRow) {
+  return { at: isoFromPg(at), ...row, elapsed: Number(elapsed), position: Number(position) };
 }
 
-function line(row: AuditRecordRow): string {
+function line(row: ArrivedRow): string {
   const columns = [
     isoFromPg(row.at),
     String(row.status_code),
@@ -133,6 +175,7 @@ function line(row: AuditRecordRow): string {
     printable(row.path),
     row.node_id ?? '-',
     printable(row.correlation_id),
+    row.position,
   ];
   return `${columns.join('  ')}\n`;
 }

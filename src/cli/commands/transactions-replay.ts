@@ -1,51 +1,12 @@
 import { deadLetterTopicOf } from '../../events/bus/dead-letters.ts';
-import { BusUnavailableError, type EventBus } from '../../events/bus/event-bus.ts';
-import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/replay.ts';
-import { isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
-import { lateReferenceHandler } from '../../features/reference/reference.consumers.ts';
-import { silentLog } from '../../lib/log.ts';
+import { BusUnavailableError } from '../../events/bus/event-bus.ts';
+import type { Replay, ReplayPlan } from '../../events/bus/replay.ts';
+import { isCompactedTopic, REPLAYABLE, REPUBLISHED } from '../../events/bus/topics.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { type Flags, instantMs, list } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openFeatures } from '../kit/open-services.ts';
+import { openReplay } from '../kit/open-replay.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
-
-const ADVICE = () => 'stop it first, repeat this, and start it again: it then applies the replayed messages';
-
-/**
- * Opens the database and the bus for a replay that needs `topics`, until `stack` is disposed of.
- * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is outdated or a topic is
- * missing.
- */
-async function openReplay(env: NodeJS.ProcessEnv, topics: readonly string[], stack: AsyncDisposableStack) {
-  const { config, database, reference, dropped } = await openFeatures({ env, stack }, { advice: ADVICE });
-  const { openBus, openLogReader } = await import('../../app/stores.ts');
-  const { db } = database;
-  const bus = await openBus(config, db, silentLog, stack);
-  const missing = await bus.missingTopics(topics);
-  if (missing.length > 0) throw new CommandError(`Kafka lacks ${missing.join(', ')}: run portcullis migrate first`);
-  const reader = await openLogReader(config, db, silentLog);
-  // How many messages became dead letters again, by topic, of those that this command applies itself.
-  const deadAgain = new Map<string, number>();
-  const applying = (topic: string) => {
-    if (!isCompactedTopic(topic)) return undefined;
-    const publish: EventBus['publish'] = async (messages, options) => {
-      await bus.publish(messages, options);
-      deadAgain.set(topic, (deadAgain.get(topic) ?? 0) + messages.length);
-    };
-    return lateReferenceHandler({ bus: { publish }, reference });
-  };
-  const replay = new Replay({ bus, reader, positions: new ReplayPositions(db, config.topicPrefix), applying });
-  return { replay, deadAgain, dropped };
-}
-
-/** The topics to which messages are republished. */
-const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
-/**
- * The topics whose dead letters can be replayed. Dead letters of reference data are applied directly, because their topics are
- * compacted.
- */
-const REPLAYABLE: readonly string[] = [...REPUBLISHED, ...REFERENCE_TOPICS];
 
 /** `portcullis transactions replay`: replays dead letters or a period. */
 export const transactionsReplay: CommandBody = {
@@ -81,11 +42,12 @@ export const transactionsReplay: CommandBody = {
       ...(span ? [] : topics.map(deadLetterTopicOf)),
     ];
     const { signal } = stack.use(new Interruption());
-    const { replay, deadAgain, dropped } = await openReplay(env, needed, stack);
+    const { replay, record, deadAgain, dropped } = await openReplay({ env, stack }, needed);
     const plans: ReplayPlan[] = [];
     for (const topic of new Set(topics)) {
       plans.push(await (span ? replay.between(topic, span.fromMs, span.toMs) : replay.deadLetters(topic)));
     }
+    if (!span) await record('transactions replay', { topics });
     // A second run must use the same end, or it would also replay what this run has published.
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
     const counts = await runAll(replay, plans, { signal, again });

@@ -20,6 +20,8 @@ interface Opening {
    * Whether to create an embedded database if there is none; only useful for commands that do not read existing rows.
    */
   makes?: boolean;
+  /** Whether a database server that does not respond is opened nonetheless, with an unknown schema. */
+  mayBeDown?: boolean;
 }
 
 /**
@@ -54,8 +56,13 @@ export async function openMigrated(config: Config, opening: Opening, stack: Asyn
   const database = await openForCommand(config, opening, stack);
   const { migrate, pendingSchemaMigrations } = await import('../../platform/database/schema-migrations.ts');
   if (database.isEmbedded) await migrate(database);
-  else if ((await pendingSchemaMigrations(database)).length > 0) {
-    throw new CommandError('the schema is older than this release: run portcullis migrate first');
+  else {
+    const pending = await pendingSchemaMigrations(database).catch((error: unknown) => {
+      if (opening.mayBeDown) return [];
+      throw error;
+    });
+    if (pending.length > 0)
+      throw new CommandError('the schema is older than this release: run portcullis migrate first');
   }
   return database;
 }
@@ -215,5 +222,5 @@ export async function openFeatures(
       void dropped.push(`reference.${kind} ${id}, which was waiting for its parent: ${reason}`),
     onBatch,
   });
-  return { ...features, config, database, dropped };
+  return { ...features, config, database, seals, dropped };
 }

@@ -7,6 +7,10 @@ export interface PrintedRows<Row> {
   rows: AsyncIterable<Row> | Iterable<Row>;
   /** The names of the columns, as a line of text. */
   head?: string;
+  /** The text if there are no rows. */
+  empty?: string;
+  /** Whether each row is a JSON document on a line, instead of a member of one that has an end. */
+  isLines?: boolean;
   /** Returns a row as it appears in the JSON document. */
   view(row: Row): object;
   /** Returns a row as a line of text. */
@@ -16,16 +20,17 @@ export interface PrintedRows<Row> {
 /** Prints rows as they arrive, so that few are in memory, and returns the exit code 0. */
 export async function printRows<Row>(
   { json, print }: Pick<CommandInput, 'json' | 'print'>,
-  { name, rows, head = '', view, line }: PrintedRows<Row>,
+  { name, rows, head = '', empty = `No ${name.replace('_', ' ')}.\n`, isLines = false, view, line }: PrintedRows<Row>,
 ): Promise<number> {
   let count = 0;
-  if (json) print(`{"${name}":[`);
+  const isDocument = json && !isLines;
+  if (isDocument) print(`{"${name}":[`);
   for await (const row of rows) {
-    if (json) print(`${count === 0 ? '' : ','}${JSON.stringify(view(row))}`);
-    else print(`${count === 0 ? head : ''}${line(row)}`);
+    if (isDocument) print(`${count === 0 ? '' : ','}${JSON.stringify(view(row))}`);
+    else print(json ? `${JSON.stringify(view(row))}\n` : `${count === 0 ? head : ''}${line(row)}`);
     count += 1;
   }
-  if (json) print(']}\n');
-  else if (count === 0) print(`No ${name}.\n`);
+  if (isDocument) print(']}\n');
+  else if (count === 0 && !json) print(empty);
   return EXIT_OK;
 }

@@ -6,9 +6,28 @@ export function deadLetterTopicOf(topic: string): string {
   return `${topic}.dlq`;
 }
 
+/** Returns the name of the topic whose dead letters are in `topic`. */
+export function originOf(topic: string): string {
+  return topic.slice(0, topic.lastIndexOf('.'));
+}
+
 /** Checks whether `topic` holds the dead letters of another topic. */
 export function isDeadLetterTopic(topic: string): boolean {
   return topic.endsWith('.dlq');
+}
+
+/** Where a dead letter is: its topic, its partition and its offset. */
+export type LetterPlace = Pick<IncomingMessage, 'topic' | 'partition' | 'offset'>;
+
+/** Returns the id by which operators name a dead letter. */
+export function letterId({ topic, partition, offset }: LetterPlace): string {
+  return `${topic}-${partition}-${offset}`;
+}
+
+/** Returns the place that an id names; undefined if it is no id of a dead letter. */
+export function letterPlace(id: string): LetterPlace | undefined {
+  const [, topic = '', partition, offset = ''] = /^(.+)-(\d{1,9})-(\d{1,18})$/.exec(id) ?? [];
+  return isDeadLetterTopic(topic) ? { topic, partition: Number(partition), offset: String(BigInt(offset)) } : undefined;
 }
 
 const MAX_ERROR_LENGTH = 1_024;

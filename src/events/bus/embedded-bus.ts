@@ -230,6 +230,10 @@ export class EmbeddedLogReader implements LogReader {
     return span ? [{ partition: PARTITION, first: span.first, end: span.last + 1n, count: span.count }] : [];
   }
 
+  async oldestSeconds(topic: string, [span]: readonly PartitionSpan[]): Promise<number> {
+    return (span && (await this.#store.ageFrom(topic, span.first))) ?? 0;
+  }
+
   async read({ topic, spans, handle, signal }: ReadOptions): Promise<void> {
     for (const { first, end } of spans) {
       for (let next = first; next < end && !signal.aborted; ) {

@@ -138,6 +138,16 @@ export class EmbeddedStore {
     });
   }
 
+  /** Returns the age in seconds of the first message of a topic from a position on; undefined if there is none. */
+  async ageFrom(topic: string, first: bigint): Promise<number | undefined> {
+    const [row] = await this.#database.raw<{ age: number }>(
+      (text) => text`
+        select extract(epoch from clock_timestamp() - created_at)::float8 as age from bus_messages
+        where topic = ${topic} and position >= ${String(first)}::bigint order by position limit 1`,
+    );
+    return row?.age;
+  }
+
   /** Stores that the group has processed every message up to `offset`. An offset never goes back. */
   async commit({ groupId, topic }: ReadPosition, offset: string): Promise<void> {
     await this.#database.raw(

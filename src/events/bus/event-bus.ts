@@ -140,6 +140,8 @@ export interface ReadOptions {
 export interface LogReader {
   /** Returns the ranges of offsets that the selected messages have now, without partitions that have none. */
   spans(topic: string, within: Within): Promise<PartitionSpan[]>;
+  /** Returns the age of the oldest message of the spans, in seconds; 0 if there is none. */
+  oldestSeconds(topic: string, spans: readonly PartitionSpan[]): Promise<number>;
   /**
    * Passes each message of the spans to `handle` once, in batches, in order within each partition. Resolves when
    * all have been handled, or when `signal` aborts and the running batch has ended.

@@ -9,6 +9,7 @@ import {
   type ReadOptions,
   type Within,
 } from './event-bus.ts';
+import { oldestSecondsOf } from './kafka-admin.ts';
 import { incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -59,6 +60,12 @@ export class KafkaLogReader implements LogReader {
     return spans
       .filter(({ first, end }) => first < end)
       .map((span) => ({ ...span, count: Number(span.end - span.first) }));
+  }
+
+  async oldestSeconds(topic: string, spans: readonly PartitionSpan[]): Promise<number> {
+    if (spans.length === 0) return 0;
+    const name = this.#connection.topicPrefix + topic;
+    return withAdmin(await this.#kafka(), (admin) => oldestSecondsOf(admin, name, spans));
   }
 
   async read(options: ReadOptions): Promise<void> {

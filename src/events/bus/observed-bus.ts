@@ -4,7 +4,7 @@ import type { Log } from '../../lib/log.ts';
 import { MemoizedRead } from '../../lib/memoized-read.ts';
 import { durations, gauges } from '../../lib/meters.ts';
 import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
-import { isDeadLetterTopic } from './dead-letters.ts';
+import { isDeadLetterTopic, originOf } from './dead-letters.ts';
 import type {
   BatchHandler,
   ConsumerLag,
@@ -104,7 +104,7 @@ export class ObservedBus implements EventBus {
     const seconds = (performance.now() - startedTick) / 1_000;
     let counted: string | undefined;
     for (const { topic, headers } of messages) {
-      if (isDeadLetterTopic(topic) && error === '') this.#isDead(topic.slice(0, topic.lastIndexOf('.')), headers);
+      if (isDeadLetterTopic(topic) && error === '') this.#isDead(originOf(topic), headers);
       if (topic === counted) continue;
       counted = topic;
       const labels = { messaging_destination_name: topic, messaging_operation_name: 'send', error_type: error };

@@ -22,6 +22,20 @@ export function isCompactedTopic(topic: string): boolean {
   return REFERENCE_TOPICS.includes(topic);
 }
 
+/** The topics to which messages are republished. */
+export const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
+/**
+ * The topics whose dead letters can be replayed. Dead letters of reference data are applied directly, because their topics are
+ * compacted.
+ */
+export const REPLAYABLE: readonly string[] = [...REPUBLISHED, ...REFERENCE_TOPICS];
+
+/** The topics of each consumer group of the product. */
+export const CONSUMED: ReadonlyMap<string, readonly string[]> = new Map([
+  ...REPUBLISHED.map((topic) => [`portcullis.${topic}`, [topic]] as const),
+  ['portcullis.reference', REFERENCE_TOPICS],
+]);
+
 /** Every topic that an installation needs, including those for dead letters. */
 export const ALL_TOPICS: readonly string[] = [...Object.values(TOPICS), ...REFERENCE_TOPICS].flatMap((topic) => [
   topic,

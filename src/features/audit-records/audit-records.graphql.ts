@@ -31,7 +31,7 @@ export function addAuditRecords(builder: Builder): void {
         'String',
         'The `X-Correlation-ID` of the response. If it contained a token, this is `jwt:` and its hash.',
       ],
-      method: ['String', 'The HTTP method; `WS` for an operation on a WebSocket.'],
+      method: ['String', 'The HTTP method; `WS` for an operation on a WebSocket, `CLI` for a command of an operator.'],
       path: ['String', 'The path, without the query.'],
       query: ['String?', 'The query string of the URL, without the `?`; null if there was none.'],
       status_code: ['Int', 'The HTTP status of the response; 499 if the caller disconnected first.'],

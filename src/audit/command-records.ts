@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { uuidV7 } from '../lib/uuid-v7.ts';
+import type { Db } from '../platform/database/database.ts';
+import { AuditChain, unchained } from './audit-chain.ts';
+import { AuditStore } from './audit-writer.ts';
+import { ChainKeeper } from './chain-keeper.ts';
+import { maskBody } from './mask.ts';
+import type { AuditSeals } from './seals.ts';
+
+/** What an operator has done on the command line. */
+interface CommandRecord {
+  /** The name of the command, such as `dead-letters discard`. */
+  command: string;
+  /** The operating system's user. */
+  by: string;
+  /** What the command was given; it is masked. */
+  input: object;
+}
+
+/** The method of the records of commands. */
+const METHOD = 'CLI';
+/** Means that the command was accepted, as in HTTP. */
+const ACCEPTED = 202;
+const WHOLE = { maxBytes: 64 * 1024, truncated: false };
+
+/**
+ * Records that an operator has a command executed, in a chain of its own that is closed at once. Resolves when the record
+ * is in the database: no spool keeps it, and the command must not be executed before.
+ */
+export async function recordCommand(
+  { db, seals }: { db: Db; seals: AuditSeals },
+  { command, by, input }: CommandRecord,
+): Promise<void> {
+  const lines: Buffer[] = [];
+  const chain = new AuditChain(randomUUID(), {
+    append: (...added) => void lines.push(...added.map((line) => Buffer.from(line))),
+  });
+  const atMs = Date.now();
+  const request = Buffer.from(JSON.stringify(input).replaceAll('\\u0000', ' ').toWellFormed());
+  chain.append(
+    unchained({
+      ...{ at: new Date(atMs).toISOString(), id: uuidV7(atMs), node_id: null, correlation_id: randomUUID() },
+      ...{ method: METHOD, path: command, query: null, operation: command, status_code: ACCEPTED, elapsed: 0 },
+      ...{ headers: {}, remote_address: '', real_ip: '', is_api: false, aborted: false, subject: by, client_id: null },
+      ...{
+        noted_users: null,
+        request_body: maskBody('application/json', request, WHOLE),
+        request_bytes: request.length,
+      },
+      ...{ response_body: null, response_bytes: 0 },
+    }),
+  );
+  const keeper = new ChainKeeper({ db, seals, own: chain, onError: () => undefined });
+  await keeper.write(lines, () => new AuditStore(db).insertAll(lines));
+  await keeper.close(chain.id);
+}

@@ -1,0 +1,127 @@
+import { expect, it, vi } from 'vitest';
+import { portcullis } from '../support/cli/in-process.ts';
+import { message } from '../support/events/recorder.ts';
+import { startOnRealServers, startPortcullis, startReplica } from '../support/harness.ts';
+import { freePorts } from '../support/services/ports.ts';
+import { describeReal } from '../support/services/real.ts';
+import { migratedFolder } from '../support/start/folders.ts';
+
+const STATUS = ['status', '--json'];
+
+async function statusOf(env: NodeJS.ProcessEnv) {
+  const { code, out } = await portcullis(STATUS, env);
+  return { code, status: JSON.parse(out) };
+}
+
+describeReal(['postgres', 'redis', 'kafka'], 'portcullis status on real servers', () => {
+  it('D8-10: exits 0 where nothing needs a person, and names each process until it stops', async () => {
+    await using p = await startOnRealServers();
+    const waitFor = (processes: number) =>
+      vi.waitFor(async () => {
+        const answer = await statusOf(p.env);
+        expect(answer.status.processes).toHaveLength(processes);
+        return answer;
+      });
+    const { code, status } = await waitFor(1);
+    expect({ code, findings: status.findings }).toEqual({ code: 0, findings: [] });
+    expect(status.processes[0]).toMatchObject({ role: 'all', version: p.service.context.health.report().version });
+    expect(status.parts).toMatchObject({
+      database: { state: 'ok' },
+      cache: { state: 'ok' },
+      bus: { state: 'ok' },
+      audit: { state: 'ok' },
+    });
+    expect(Date.parse(status.parts.cache.since)).toBeLessThanOrEqual(Date.now());
+    expect(status.lag.map(({ topic }: { topic: string }) => topic)).toContain('transactions.admin');
+    {
+      await using _other = await startReplica(p, { env: { PORTCULLIS_ROLE: 'gateway' } });
+      const two = await waitFor(2);
+      expect(two.status.processes.map(({ role }: { role: string }) => role)).toEqual(['all', 'gateway']);
+    }
+    expect((await waitFor(1)).code).toBe(0);
+  });
+
+  it('D8-10: exits 1 for a dead letter of an hour, and says since when, who is hit, what to read and to type', async () => {
+    await using p = await startPortcullis();
+    const { bus, database } = p.service.context;
+    await bus.publish([message('transactions.user.dlq', 'user-1')]);
+    expect((await statusOf(p.env)).status.dead_letters).toContainEqual({
+      ...{ topic: 'transactions.user', messages: 1, oldest_seconds: expect.any(Number) },
+    });
+    expect((await statusOf(p.env)).code).toBe(0);
+    await database.db
+      .unscoped('test')
+      .raw(
+        (sql) =>
+          sql`update bus_messages set created_at = now() - interval '2 hours' where topic = 'transactions.user.dlq'`,
+      );
+    const { code, out } = await portcullis(['status'], p.env);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^\S+Z {2}act on 1\n! 1 dead letters of transactions\.user wait for a decision, since \S+Z\n/);
+    expect(out).toContain(
+      '    read  docs/operations/kafka.md#there-are-dead-letters\n    type  portcullis dead-letters list\n',
+    );
+    const [, id = ''] = /^(\S+) /.exec((await portcullis(['dead-letters', 'list'], p.env)).out) ?? [];
+    await portcullis(['dead-letters', 'discard', id, '--reason', 'a test'], p.env);
+    expect((await statusOf(p.env)).code).toBe(0);
+  });
+
+  it('D8-10: a verification that found something is told until one finds nothing', async () => {
+    await using p = await startPortcullis();
+    await p.call('GET', '/health');
+    await p.service.context.auditWriter.flush();
+    expect(await portcullis(['audit', 'verify'], p.env)).toMatchObject({ code: 0 });
+    const { status } = await statusOf(p.env);
+    expect(status.audit.verified).toMatchObject({ problems: 0, seal: expect.any(Number) });
+    const { db } = p.service.context.database;
+    await db.unscoped('test').run((k) => k.insertInto('audit_verifications').values({ seal: '1', problems: 2 }));
+    const failed = await statusOf(p.env);
+    expect(failed.code).toBe(1);
+    expect(failed.status.findings[0].what).toBe('the last verification of the audit found 2 problems');
+  });
+
+  it('D8-10: without its database it says so, and what else it can read', async () => {
+    await using folder = await migratedFolder();
+    const [port] = await freePorts(1);
+    const env = { DATA_DIR: folder.path, DATABASE_URL: `postgres://me@127.0.0.1:${port}/none` };
+    const { code, status } = await statusOf(env);
+    expect(code).toBe(1);
+    expect(status).toMatchObject({ parts: { database: { state: 'down' } }, processes: null, outbox: null });
+    expect(status.findings[0]).toMatchObject({ what: 'database is down', page: 'docs/operations/postgresql.md' });
+    expect((await portcullis(['status'], env)).out).toContain('database      down\n');
+  });
+});
+
+it('D8-10: where no process runs on the embedded database it says so', async () => {
+  await using folder = await migratedFolder();
+  const { code, status } = await statusOf({ DATA_DIR: folder.path });
+  expect(code).toBe(1);
+  expect(status.findings.map(({ what }: { what: string }) => what)).toEqual([
+    'no worker has reported within the last minute',
+    'no gateway has reported within the last minute',
+  ]);
+});
+
+it('D8-10: /status of the admin port has counts and ids alone, and needs no token', async () => {
+  await using p = await startPortcullis();
+  await vi.waitFor(async () => {
+    const response = await fetch(`${p.service.adminUrl}/status`);
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    const status = JSON.parse(text);
+    expect(status).toMatchObject({ findings: [], parts: { database: { state: 'ok' } }, outbox: { messages: 0 } });
+    expect(status.processes).toHaveLength(1);
+    expect(text).not.toContain('"host"');
+  }, 8_000);
+  expect((await p.call('GET', '/status')).status).toBe(404);
+});
+
+it('D8-10: a part has since when it is in its state', async () => {
+  await using p = await startPortcullis();
+  const { health, cache } = p.service.context;
+  const before = health.parts.cache?.since ?? '';
+  vi.spyOn(cache, 'checkHealth').mockRejectedValue(new Error('away'));
+  await vi.waitFor(() => expect(health.parts.cache?.state).toBe('down'));
+  expect(Date.parse(health.parts.cache?.since ?? '')).toBeGreaterThan(Date.parse(before));
+  vi.restoreAllMocks();
+});
