@@ -115,7 +115,7 @@ export class SecretNames {
   /** Matches what `sign` does, except after the name of a member and within a time in ISO 8601. */
   readonly #signInValue: RegExp;
   readonly #assignment: RegExp;
-  readonly #longGap: RegExp;
+  readonly #shortGaps: RegExp;
 
   constructor({ mask = [], unmask = [] }: NameChanges = {}) {
     this.#added = mask;
@@ -140,7 +140,8 @@ export class SecretNames {
     this.#sign = new RegExp(`[:=[\\].;](?<=${name}${gap}[:=[\\].;])`);
     this.#signInValue = new RegExp(`(?<!"|\\d-\\d\\dt\\d\\d(?::\\d\\d){0,2})${this.#sign.source}`);
     this.#assignment = new RegExp(`[:=](?<=${name}${escapes}[:=])(?!${NO_VALUE})`, 'g');
-    this.#longGap = new RegExp(String.raw`(?:[^${letters}"]|(?<=\\)"){${MAX_GAP + 1}}`);
+    const apart = `[^${letters}"]`;
+    this.#shortGaps = new RegExp(`^${apart}{0,${MAX_GAP}}(?:[${letters}"]+${apart}{1,${MAX_GAP}})*[${letters}"]*$`);
   }
 
   /** Returns these names with the changes of an endpoint. */
@@ -225,7 +226,7 @@ export class SecretNames {
 
   #mayName(text: string, sign: RegExp): boolean {
     const plain = folded(text);
-    if (SCHEME.test(plain) || this.#longGap.test(plain)) return true;
+    if (SCHEME.test(plain) || !this.#shortGaps.test(plain.replaceAll('\\"', '\\_'))) return true;
     const texts = LETTER_ESCAPE.test(plain) ? [plain, ...ESCAPES.map((hidden) => plain.replace(hidden, ' '))] : [plain];
     return texts.some((spelled) => sign.test(spelled));
   }
