@@ -168,6 +168,7 @@ export const FAULTS: readonly AlertFault[] = [
     name: 'the outbox is locked, and nothing is in it',
     runbook: 'processes.md#a-background-loop-has-stopped',
     fires: ['PortcullisLoopStopped'],
+    follows: { PortcullisSlow: 'changes of users write to it' },
     make: (fixture, end) => held(fixture, end, 'lock table outbox in access exclusive mode'),
   },
   {
@@ -177,6 +178,7 @@ export const FAULTS: readonly AlertFault[] = [
     follows: {
       PortcullisConsumerStandsStill: 'consumers append to it',
       PortcullisPoolExhausted: 'those that wait for it hold connections',
+      PortcullisSlow: 'GraphQL reads it, and other requests wait for connections',
     },
     make: (fixture, end) => held(fixture, end, 'lock table transaction_events in access exclusive mode'),
   },
@@ -560,7 +562,9 @@ async function refusing(
      begin if ${condition} then raise exception using errcode = '${errorCode}', message = 'refused'; end if; return new; end $$;
      create trigger refuse before ${event} on ${table} for each row execute function refuse()`,
   );
-  end.defer(() => sql(fixture, 'drop function refuse cascade'));
+  // Rows are inserted into a table first and its partition next: what drops the triggers takes its locks in that order.
+  const lock = `lock table ${table} in access exclusive mode`;
+  end.defer(() => sql(fixture, `begin; ${lock}; drop function refuse cascade; commit`));
 }
 
 interface Message {
