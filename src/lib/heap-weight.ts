@@ -14,32 +14,62 @@ const MAX_SMALL = 2 ** 30;
 /** Matches a text that has two bytes a character in memory. */
 const WIDE = /[^\0-\xff]/;
 
-/**
- * Returns about how many bytes of heap a value made of JSON takes; never much less than it does. A member with a new name
- * takes several times as much as an element.
- */
+/** Adds up about how many bytes of heap a value made of JSON takes; never much less than it does. */
+export class HeapWeigher {
+  bytes = 0;
+  readonly #names = new Set<string>();
+
+  addText(text: string): void {
+    this.bytes += textWeight(text);
+  }
+
+  addNumber(number: number): void {
+    if (!Number.isInteger(number) || Math.abs(number) >= MAX_SMALL) this.bytes += NUMBER;
+  }
+
+  addArray(): void {
+    this.bytes += ARRAY;
+  }
+
+  addObject(): void {
+    this.bytes += OBJECT;
+  }
+
+  /** Adds the slots of members or elements. */
+  addSlots(count: number): void {
+    this.bytes += SLOT * count;
+  }
+
+  /** Adds the name of a member. A new one takes several times as much as the slot. */
+  addName(name: string): void {
+    if (this.#names.has(name)) return;
+    this.#names.add(name);
+    this.bytes += NEW_NAME + textWeight(name);
+  }
+}
+
+/** Returns about how many bytes of heap a value made of JSON takes. */
 export function heapWeight(value: unknown): number {
-  const names = new Set<string>();
+  const weigher = new HeapWeigher();
   const open: unknown[] = [value];
-  let bytes = 0;
   while (open.length > 0) {
     const next = open.pop();
-    if (typeof next === 'string') bytes += textWeight(next);
-    else if (typeof next === 'number') bytes += Number.isInteger(next) && Math.abs(next) < MAX_SMALL ? 0 : NUMBER;
+    if (typeof next === 'string') weigher.addText(next);
+    else if (typeof next === 'number') weigher.addNumber(next);
     else if (Array.isArray(next)) {
-      bytes += ARRAY + SLOT * next.length;
+      weigher.addArray();
+      weigher.addSlots(next.length);
       for (const element of next) open.push(element);
     } else if (typeof next === 'object' && next !== null) {
-      bytes += OBJECT;
+      weigher.addObject();
       for (const name in next) {
-        bytes += SLOT;
-        if (!names.has(name)) bytes += NEW_NAME + textWeight(name);
-        names.add(name);
+        weigher.addSlots(1);
+        weigher.addName(name);
         open.push(Reflect.get(next, name));
       }
     }
   }
-  return bytes;
+  return weigher.bytes;
 }
 
 /** Returns how many bytes of heap a text takes. */

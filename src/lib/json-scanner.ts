@@ -2,7 +2,7 @@
  * A token of JSON, in which `scalar` is a number or literal; or how the text ends: as one value, cut off, or in an
  * error.
  */
-type JsonToken = '{' | '}' | '[' | ']' | 'name' | 'string' | 'scalar' | ScanEnd;
+export type JsonToken = '{' | '}' | '[' | ']' | 'name' | 'string' | 'scalar' | ScanEnd;
 export type ScanEnd = 'complete' | 'cut' | 'error';
 
 const QUOTE = 0x22;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { JsonScanner } from './json-scanner.ts';
+import { HeapWeigher, textWeight } from './heap-weight.ts';
+import { JsonScanner, type JsonToken } from './json-scanner.ts';
 import { runCooperatively, type Worker } from './yielding.ts';
 
 // ES2026; TypeScript's library does not declare it yet.
@@ -113,6 +114,10 @@ export function hasForbiddenText(text: string): boolean {
  */
 export function parseJson(text: string, limits = TEXT_LIMITS): unknown {
   requireWithin(text, limits);
+  return parseUnlimited(text);
+}
+
+function parseUnlimited(text: string): unknown {
   const value = parsePlainJson(text);
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
 }
@@ -155,9 +160,21 @@ const NO_VALUES: ReadonlySet<string> = new Set(['name', ']', '}']);
  * Checks the limits of a JSON text, up to its first syntax error.
  * @throws JsonLimitError that names the limit.
  */
-function requireWithin(text: string, { levels, values }: JsonLimits): void {
+function requireWithin(text: string, limits: JsonLimits): void {
   // Each level needs a bracket and each value two characters, and most texts have few.
-  if (text.length <= 2 * values && text.split(/[[{]/, levels + 2).length <= levels + 1) return;
+  if (text.length <= 2 * limits.values && text.split(/[[{]/, limits.levels + 2).length <= limits.levels + 1) return;
+  scanWithin(text, limits, () => undefined);
+}
+
+/**
+ * Calls `take` for each token of a JSON text, up to its first syntax error.
+ * @throws JsonLimitError that names the limit.
+ */
+function scanWithin(
+  text: string,
+  { levels, values }: JsonLimits,
+  take: (token: JsonToken, scanner: JsonScanner) => void,
+): void {
   const scanner = new JsonScanner(text);
   // The value of the text itself is neither a member nor an element.
   let count = -1;
@@ -165,6 +182,7 @@ function requireWithin(text: string, { levels, values }: JsonLimits): void {
     if (!NO_VALUES.has(token)) count += 1;
     if (scanner.depth > levels) throw new JsonLimitError(`must not nest values more than ${levels} levels deep`);
     if (count > values) throw new JsonLimitError(`must have at most ${values} values (members and elements)`);
+    take(token, scanner);
   }
 }
 
@@ -204,23 +222,100 @@ export function parseInput(text: string, known: KnownMembers = {}): unknown {
   return withoutRepeats(text, parseJson(text, CALLER_LIMITS), known);
 }
 
+/** Does work for a caller, whose account may be charged for what is made of its text. */
+export interface ChargedWorker extends Worker {
+  /** Charges bytes; returns false if no more may be made for the caller. */
+  charge?(bytes: number): boolean;
+}
+
 /**
  * Does with a body what `parseInput` does with its text, in two turns of the worker, since each step takes up to
- * 20 ms of a megabyte. Throws the error that `toError` creates from a JsonError.
+ * 20 ms of a megabyte. The first turn charges the worker for the value before it is made, and only the text waits for
+ * the second one. Throws the error that `toError` creates from a JsonError.
  */
 export async function readInput(
   bytes: Uint8Array,
   toError: (fault: JsonError) => Error,
-  worker: Worker | undefined,
+  worker: ChargedWorker | undefined,
   known: KnownMembers = {},
 ): Promise<unknown> {
   try {
-    const text = decodeUtf8(bytes);
-    const value = await runCooperatively(() => parseJson(text, CALLER_LIMITS), worker);
-    return await runCooperatively(() => withoutRepeats(text, value, known), worker);
+    const { text, hasRepeats } = await runCooperatively(() => chargedText(bytes, worker), worker);
+    return await runCooperatively(() => {
+      const value = parseUnlimited(text);
+      // The names of repeated members refer to the text.
+      if (hasRepeats) return withoutRepeats(text, value, known);
+      worker?.charge?.(-textWeight(text));
+      return value;
+    }, worker);
   } catch (error) {
     throw error instanceof JsonError ? toError(error) : error;
   }
+}
+
+/** Decodes a body, and charges its text and the value that will be made of it. */
+function chargedText(bytes: Uint8Array, worker: ChargedWorker | undefined): { text: string; hasRepeats: boolean } {
+  const text = decodeUtf8(bytes);
+  const { weight, hasRepeats } = outlineOf(text, CALLER_LIMITS);
+  if (worker?.charge?.(textWeight(text) + weight) === false && worker.stopped) throw worker.stopped;
+  return { text, hasRepeats };
+}
+
+/** What is noted of an object that repeats members, and of each name that it repeats, in bytes of heap. */
+const REPEATING = 280;
+const REPEATED = 80;
+
+/**
+ * Returns what `heapWeight` gives for the value of a JSON text, with the notes of `noteRepeats`, and whether an object
+ * repeats a member, without making the value; up to the first syntax error.
+ * @throws JsonLimitError that names the limit.
+ */
+export function outlineOf(text: string, limits: JsonLimits): { weight: number; hasRepeats: boolean } {
+  const weigher = new HeapWeigher();
+  // The value of the text itself is in no slot.
+  weigher.addSlots(-1);
+  const root = { names: new Set<string>(), hasRepeats: false };
+  const open = [root];
+  let level = root;
+  scanWithin(text, limits, (token, scanner) => {
+    if (token === 'name') {
+      const name = scanner.string;
+      weigher.addName(name);
+      if (level.names.has(name)) {
+        level.hasRepeats = true;
+        weigher.bytes += REPEATED;
+      }
+      level.names.add(name);
+    } else if (token === ']' || token === '}') {
+      const { hasRepeats } = open.pop() ?? root;
+      level = open.at(-1) ?? root;
+      if (!hasRepeats) return;
+      level.hasRepeats = true;
+      weigher.bytes += REPEATING;
+    } else {
+      weigher.addSlots(1);
+      if (token === 'string') weigher.addText(scanner.string);
+      else if (token === 'scalar') addScalar(weigher, text.slice(scanner.start, scanner.end));
+      else {
+        if (token === '[') weigher.addArray();
+        else weigher.addObject();
+        level = { names: new Set(), hasRepeats: false };
+        open.push(level);
+      }
+    }
+  });
+  return { weight: weigher.bytes, hasRepeats: root.hasRepeats };
+}
+
+/** Adds a number, boolean or null. */
+function addScalar(weigher: HeapWeigher, literal: string): void {
+  if (/^[tfn]/.test(literal)) return;
+  weigher.addNumber(Number(literal));
+  if (literal.length < MIN_INEXACT || !MAY_HOLD_INEXACT.test(literal)) return;
+  // It may become an `ExactNumber`.
+  weigher.addObject();
+  weigher.addName('literal');
+  weigher.addText(literal);
 }
 
 function withoutRepeats(text: string, value: unknown, known: KnownMembers): unknown {

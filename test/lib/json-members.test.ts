@@ -1,13 +1,17 @@
 import { assert, constantFrom, jsonValue, property, string, tuple, uniqueArray } from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
+import { heapWeight } from '../../src/lib/heap-weight.ts';
 import {
   JsonError,
   JsonLimitError,
   type KnownMembers,
   noteRepeats,
+  outlineOf,
   parseInput,
+  parseJson,
   readInput,
   repeatedIn,
+  TEXT_LIMITS,
 } from '../../src/lib/json.ts';
 
 function repeatedOf(text: string): string[] | undefined {
@@ -129,21 +133,75 @@ describe('the members that a reader knows', () => {
   });
 });
 
-it('D6-24: a body is parsed in one turn of the event loop, and searched for repeated members in a later one', async () => {
-  let nowMs = 0;
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  const parse = vi.spyOn(JSON, 'parse').mockImplementationOnce((text) => {
-    nowMs += 6;
-    return JSON.parse(text);
-  });
+describe('a body that is read', () => {
   const refused = ({ message }: JsonError) => new Error(message);
-  const reading = readInput(Buffer.from('{"a":1,"a":2}'), refused, undefined, { a: {} }).catch((error: Error) => error);
-  const afterParsing = async () => {
-    for (let steps = 0; steps < 50; steps += 1) await undefined;
-    return 'parsed';
-  };
-  expect([await Promise.race([reading, afterParsing()]), parse.mock.calls.length]).toEqual(['parsed', 2]);
-  expect(await reading).toEqual(new Error('must have a once'));
-  parse.mockRestore();
-  clock.mockRestore();
+
+  it('D6-24, D6-25: is charged with its value in one turn of the event loop, and its value is made in a later one', async () => {
+    let nowMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const parse = vi.spyOn(JSON, 'parse');
+    const charge = vi.fn(() => {
+      nowMs += 6;
+      return true;
+    });
+    const body = Buffer.from('{"a":1,"a":2}');
+    const reading = readInput(body, refused, { key: 'node', charge }, { a: {} }).catch((error: Error) => error);
+    const afterCharging = async () => {
+      for (let steps = 0; steps < 50; steps += 1) await undefined;
+      return 'charged';
+    };
+    expect([await Promise.race([reading, afterCharging()]), charge.mock.calls.length]).toEqual(['charged', 1]);
+    expect(parse).not.toHaveBeenCalled();
+    expect(await reading).toEqual(new Error('must have a once'));
+    expect(parse).toHaveBeenCalledOnce();
+    parse.mockRestore();
+    clock.mockRestore();
+  });
+
+  it('D6-25: becomes no value if its account has no room for that', async () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    const stopped = new Error('no room');
+    const worker = { key: 'node', stopped: undefined as Error | undefined, charge };
+    function charge(): boolean {
+      worker.stopped = stopped;
+      return false;
+    }
+    await expect(readInput(Buffer.from('[{"a":1}]'), refused, worker)).rejects.toBe(stopped);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('D6-25: stays charged for what its value takes, but no longer for its text', async () => {
+    const value = {
+      items: Array.from({ length: 500 }, (_, at) => ({ [`name ${at}`]: 'a text that takes some bytes' })),
+    };
+    let charged = 0;
+    const charge = (bytes: number) => {
+      charged += bytes;
+      return true;
+    };
+    await readInput(Buffer.from(JSON.stringify(value)), refused, { key: 'node', charge });
+    expect(charged).toBe(heapWeight(value));
+  });
+});
+
+it('D6-25: the weight of a value that a text announces is the one that the value has', () => {
+  assert(
+    property(jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      const { weight, hasRepeats } = outlineOf(text, TEXT_LIMITS);
+      expect(hasRepeats).toBe(false);
+      expect(weight).toBeGreaterThanOrEqual(heapWeight(parseJson(text)));
+      if (!/[\d.]{16}|\de[+-]?\d{3}/i.test(text)) expect(weight).toBe(heapWeight(parseJson(text)));
+    }),
+  );
+});
+
+it('D6-25: notes of repeated members are part of the announced weight', () => {
+  const weightOf = (text: string) => outlineOf(text, TEXT_LIMITS);
+  const { weight, hasRepeats } = weightOf('[{"a":1,"a":1}]');
+  expect(hasRepeats).toBe(true);
+  // Both the object and what it is in are noted.
+  expect(weight - weightOf('[{"a":1}]').weight).toBeGreaterThan(2 * 250);
+  expect(weightOf('{"a":{"b":1},"c":{"b":1}}').hasRepeats).toBe(false);
 });

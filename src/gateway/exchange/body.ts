@@ -1,6 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { heapWeight } from '../../lib/heap-weight.ts';
 import { isJsonType, type KnownMembers, readInput } from '../../lib/json.ts';
 import { invalidRequest, payloadTooLarge, type Refusal, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
@@ -99,7 +98,6 @@ export async function jsonOf(exchange: Exchange, bytes: Buffer, known?: KnownMem
   }
   const rejection = ({ message }: Error) => invalidRequest([{ path: '', message }]);
   const value = await readInput(bytes, rejection, exchange.held, known);
-  exchange.held?.charge(heapWeight(value));
   exchange.audit.isBodyJson = true;
   return value;
 }

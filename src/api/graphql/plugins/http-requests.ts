@@ -5,6 +5,7 @@ import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { errorEnvelope, refusalHeaders, statusOf } from '../../../gateway/exchange/refusals.ts';
 import { heapWeight } from '../../../lib/heap-weight.ts';
 import {
+  type ChargedWorker,
   ExactNumber,
   isObject,
   JsonLimitError,
@@ -13,7 +14,7 @@ import {
   parseInput,
   readInput,
 } from '../../../lib/json.ts';
-import { runCooperatively } from '../../../lib/yielding.ts';
+import { runCooperatively, type Worker } from '../../../lib/yielding.ts';
 import { invalidRequest, Refusal } from '../../../platform/errors.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
 import { acceptedTypes } from '../execution/accepted-types.ts';
@@ -49,9 +50,7 @@ export function useHttpRequests(
     onRequestParse({ setRequestParser, serverContext }) {
       const { exchange, body = Buffer.alloc(0), params: read } = serverContext;
       setRequestParser(async () => {
-        const params = read ?? (await parseParams(body));
-        // Those of a form are charged as they are read.
-        if (!read) exchange.held?.charge(heapWeight(params));
+        const params = read ?? (await parseParams(body, exchange.held));
         audits.recordRequest(exchange, params);
         if (Array.isArray(params)) {
           if (exchange.req.headers['idempotency-key'] !== undefined) {
@@ -102,14 +101,18 @@ export async function readRequest(
   if (req.method !== 'POST' || bringsForm(req)) {
     // Neither brings a batch.
     if (limitRefusal) throw limitRefusal;
-    if (req.method !== 'POST') return { params: paramsOf(new URL(req.url ?? '', 'http://localhost').searchParams) };
+    if (req.method !== 'POST') {
+      const params = paramsOf(new URL(req.url ?? '', 'http://localhost').searchParams);
+      exchange.held?.charge(heapWeight(params));
+      return { params };
+    }
     const opened = await UploadForm.open(exchange, upload);
     exchange.audit.isBodyRead = true;
     return opened;
   }
   if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);
-  if (body && (await isBatch(body))) return { body };
+  if (body && (await isBatch(body, exchange.held?.unstoppable))) return { body };
   // The body was not used, so the audit record leaves it out.
   exchange.audit.isBodyRead = false;
   throw limitRefusal;
@@ -145,17 +148,18 @@ async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
   return readBytes(exchange, maxBytes);
 }
 
-async function isBatch(body: Buffer): Promise<boolean> {
-  const params = await parseParams(body).catch(() => undefined);
+/** Checks whether a body is a batch. What it parses is not kept, so that `worker` is not to be charged. */
+async function isBatch(body: Buffer, worker: Worker | undefined): Promise<boolean> {
+  const params = await parseParams(body, worker).catch(() => undefined);
   return Array.isArray(params);
 }
 
 /** Parses one operation or a batch; Yoga reports any other value. */
-async function parseParams(body: Buffer): Promise<GraphQLParams | GraphQLParams[]> {
+async function parseParams(body: Buffer, worker: ChargedWorker | undefined): Promise<GraphQLParams | GraphQLParams[]> {
   const params = (await readInput(
     body,
     (fault) => (fault instanceof JsonLimitError ? limitError : badRequest)(`the body ${fault.message}`),
-    heldMemory(),
+    worker,
     KNOWN_MEMBERS,
   )) as GraphQLParams | GraphQLParams[];
   // A number is an object here, which holds it exactly; Yoga refuses all other values that are not objects.
