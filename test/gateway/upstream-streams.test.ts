@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { REQUEST_BYTES } from '../../src/platform/held-memory.ts';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
 import { begun, openSocket, readAnswer, request, sendRaw, UPGRADE, watched } from '../support/gateway/raw.ts';
 
@@ -108,6 +110,27 @@ describe('an upstream response', () => {
     await vi.waitFor(() => expect(oldGot.isOpen()).toBe(false));
     expect(oldGot.text()).toMatch(/^HTTP\/1\.1 200 OK/);
     expect(oldGot.text()).toMatch(/\r\n\r\nok$/);
+  });
+
+  it.each([
+    ['eight of them are passed on', 20, 8],
+    ['16,384 characters of them are passed on, and charged', 6_000, 2],
+  ])('D2-10 D6-25: of a thousand interim responses %s, and then the response', async (_what, length, passed) => {
+    const hint = `HTTP/1.1 103 Early Hints\r\nX-Hint: ${'a'.repeat(length)}\r\n\r\n`;
+    let service: Socket | undefined;
+    handle = ({ socket }) => {
+      service = socket;
+      socket.write(hint.repeat(1_000));
+    };
+    const got = watched(f.url);
+    got.socket.write(request('GET', '/x'));
+    const statuses = () => got.text().match(/(?<=^HTTP\/1.1 )\d+/gm);
+    await vi.waitFor(() => expect(statuses()).toHaveLength(passed));
+    expect(f.memory.bytes).toBeGreaterThan(REQUEST_BYTES + passed * length);
+    service?.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    await vi.waitFor(() => expect(got.isOpen()).toBe(false), { timeout: 5_000 });
+    expect(statuses()).toEqual([...Array(passed).fill('103'), '200']);
+    expect(got.text()).toMatch(/\r\n\r\nok$/);
   });
 
   it('D2-10: trailers are dropped', async () => {

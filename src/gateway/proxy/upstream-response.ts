@@ -10,6 +10,9 @@ type Controller = Pick<Dispatcher.DispatchController, 'pause' | 'resume'>;
 /** The longest body, in bytes, that is sent in one write with its head, if it arrived in one chunk. */
 const ONE_PIECE_BYTES = 64 * 1024;
 
+/** The interim responses of a request that are passed on at most: their number, and the characters of their fields. */
+const MAX_INTERIM = { responses: 8, characters: 16 * 1024 };
+
 /** Streams the response of an upstream to the client, at the pace of the client, without buffering. */
 export class UpstreamResponse {
   readonly #exchange: Exchange;
@@ -17,6 +20,8 @@ export class UpstreamResponse {
   readonly #onStall: () => void;
   /** The names of the header fields that come from the upstream. */
   readonly #passed: string[] = [];
+  /** The interim responses that have arrived. */
+  readonly #interim: typeof MAX_INTERIM = { responses: 0, characters: 0 };
   #length = -1;
   #whole: Buffer | undefined;
   #stall: NodeJS.Timeout | undefined;
@@ -28,12 +33,21 @@ export class UpstreamResponse {
     this.#onStall = onStall;
   }
 
-  /** Passes on an interim response if the client's version of HTTP has them (RFC 9110 section 15.2). */
+  /**
+   * Passes on an interim response if the client's version of HTTP has them (RFC 9110 section 15.2). They are not sent
+   * at the pace of the client, so those beyond a limit are dropped.
+   */
   inform(status: number, headers: IncomingHttpHeaders): void {
-    const { req, res, upgrade } = this.#exchange;
+    const { req, res, upgrade, held } = this.#exchange;
     if (status < 102 || req.httpVersion !== '1.1' || res.headersSent || upgrade) return;
+    if (this.#interim.responses === MAX_INTERIM.responses) return;
     const fields: [string, string | string[]][] = [];
     eachResponseField(headers, (name, value) => fields.push([name, value]));
+    const { length } = String(fields);
+    this.#interim.responses += 1;
+    this.#interim.characters += length;
+    // A request that is refused for what it holds has had its response.
+    if (this.#interim.characters > MAX_INTERIM.characters || held?.charge(length) === false) return;
     res.writeInformation(status, Object.fromEntries(fields));
   }
 

@@ -88,6 +88,7 @@ export interface Forwarder extends AsyncDisposable {
   url: string;
   server: Server;
   upstreams: Upstreams;
+  memory: MemoryAccounts;
   upstream(name: string): Upstream;
   /** Puts another table in force. */
   use(table: ForwarderTable): void;
@@ -108,6 +109,8 @@ interface ForwarderOptions extends ForwarderTable {
   guard?: () => Promise<void>;
   /** The client of a token; by default there is none. */
   clientOf?: (token: string) => string;
+  /** The tenant of a token; by default that of all. */
+  nodeOf?: (token: string) => string;
   nowMs?: () => number;
   log?: Log;
   trustProxy?: string[];
@@ -137,10 +140,14 @@ function configOf({ services, endpoints, binding, guard }: ForwarderOptions): Ga
 }
 
 /** Accepts every token, as one of a client. */
-const accepting = ({ clientOf }: ForwarderOptions) => ({
+const accepting = ({ clientOf, nodeOf = () => 'node' }: ForwarderOptions) => ({
   checkSignature: async (token: string) => token,
-  principalOf: () => ({ nodeId: 'node' }),
-  checkClaims: async (token: string) => ({ nodeId: '', clientId: clientOf?.(token), permissions: new Set() }),
+  principalOf: (token: string) => ({ nodeId: nodeOf(token) }),
+  checkClaims: async (token: string) => ({
+    nodeId: nodeOf(token),
+    clientId: clientOf?.(token),
+    permissions: new Set(),
+  }),
   checkSession: async () => undefined,
 });
 
@@ -176,8 +183,9 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       onEnd,
       nowMs,
     });
+  const memory = new MemoryAccounts();
   const gateway = new Gateway({
-    memory: new MemoryAccounts(),
+    memory,
     chain: chainOf(config),
     trusts: compileTrust(trustProxy),
     cors: cors(['*']),
@@ -191,6 +199,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     url: await listening(server),
     server,
     upstreams,
+    memory,
     upstream: (name) => upstreams.of(name) ?? never(),
     ended,
     use(table) {
