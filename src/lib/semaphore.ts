@@ -1,8 +1,11 @@
 interface SemaphoreOptions {
   /** The number of permits. */
   permits: number;
-  /** How many permits a key may hold; half of them, but at least one, if not set. */
-  share?: number;
+  /**
+   * How many permits a key may hold; half of them, but at least one, if not set. `free`: as many as are free, so that
+   * the first key gets half of them, the next one half of the rest, and no few keys hold all of them.
+   */
+  share?: number | 'free';
   /** How many of the permits are reserved for work without a key; 0 if not set. */
   reserved?: number;
   /**
@@ -34,7 +37,7 @@ const SYSTEM = '';
 export const UNIDENTIFIED = 'unidentified';
 
 /**
- * A fair semaphore: permits go round-robin to keys (tenants or services), and first come, first served within a key.
+ * A fair semaphore: permits go round-robin to keys (tenants or callers), and first come, first served within a key.
  * The queue is bounded.
  *
  * A key holds at most its share of the permits, half of them by default. While another key waits, it also has at most half of the
@@ -44,8 +47,6 @@ export const UNIDENTIFIED = 'unidentified';
  */
 export class Semaphore {
   readonly #options: SemaphoreOptions;
-  /** How many permits a key may hold while another key waits. */
-  readonly #share: number;
   /** The waiters of each key; keys and waiters are in the order in which they are served. */
   readonly #queues = new Map<string, Set<Waiter>>();
   readonly #heldByKey = new Map<string, number>();
@@ -54,7 +55,6 @@ export class Semaphore {
 
   constructor(options: SemaphoreOptions) {
     this.#options = options;
-    this.#share = options.share ?? Math.max(1, Math.floor(options.permits / 2));
   }
 
   /** Returns the number of permits held: in total, or by one key (`''` for work without a key). */
@@ -128,12 +128,13 @@ export class Semaphore {
   }
 
   #mayHold(key: string): boolean {
-    const { permits, reserved = 0, mayBorrow } = this.#options;
+    const { permits, reserved = 0, mayBorrow, share = Math.max(1, Math.floor(permits / 2)) } = this.#options;
     if (this.#held >= permits) return false;
     if (key === SYSTEM) return true;
     const isReserved = this.#held - this.held(SYSTEM) - this.held(UNIDENTIFIED) >= permits - reserved;
     if (isReserved && key !== UNIDENTIFIED) return false;
-    return this.held(key) < this.#share || (mayBorrow === true && this.#otherKeys(key).length === 0);
+    const most = share === 'free' ? Math.max(1, permits - this.#held) : share;
+    return this.held(key) < most || (mayBorrow === true && this.#otherKeys(key).length === 0);
   }
 
   #grant(key: string): void {

@@ -135,8 +135,9 @@ describeReal(['postgres', 'redis', 'kafka'], 'connections whose token expires or
       at: service.url,
       max_body_bytes: 0,
       idle_timeout_ms: 600_000,
-      connections: 4_000,
-      websockets: 4_000,
+      // A tenant gets at most half of them.
+      connections: 8_000,
+      websockets: 8_000,
     };
     const file = stack.use(await gatewayFile({ lasting: remote }, LASTING_ENDPOINTS));
     const env = { GATEWAY_CONFIG: file.path };

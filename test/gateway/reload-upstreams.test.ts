@@ -56,7 +56,7 @@ describe('a service after a reload', () => {
     expect([f.upstream('same'), upstream.connections]).toEqual([before, 1]);
     isFailing = true;
     expect((await fetch(`${f.url}/same/3`, { method: 'POST', body: 'x' })).status).toBe(502);
-    expect(before.circuit).toMatchObject({ kind: 'closed', failures: { others: 1 } });
+    expect(before.circuit).toMatchObject({ kind: 'closed', failures: { otherFailures: 1 } });
     f.use({ services: same(), endpoints: endpointsOf('same') });
     expect((await sendRaw(f.url, request('POST', '/same/4'), { from: '127.0.0.2' })).status).toBe(502);
     f.use({ services: { ...same(), other: at(upstream) }, endpoints: endpointsOf('other', 'same') });

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
 import { CLOSED } from '../../src/gateway/endpoints/breaker.rules.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { begun, openSocket, request, sendRaw } from '../support/gateway/raw.ts';
+import { openSocket, request, sendRaw, UPGRADE } from '../support/gateway/raw.ts';
 import { startRawUpstream } from '../support/gateway/raw-upstream.ts';
 
 interface Slow extends TestUpstream {
@@ -23,22 +24,22 @@ const CLIENTS = ['127.0.0.1', '127.0.0.2'];
 describe('an upstream under too much load', () => {
   it('D2-10: gets at most the configured concurrent requests; some are queued, and others get 503', async () => {
     await using upstream = await slowUpstream();
-    await using f = await startForwarder({ services: { slow: { at: upstream.url, connections: 2, queue: 3 } } });
+    await using f = await startForwarder({ services: { slow: { at: upstream.url, connections: 2, queue: 4 } } });
     const { requests, counts } = f.upstream('slow');
-    const answers = Array.from({ length: 5 }, () => ask(f));
-    await vi.waitFor(() => expect([upstream.held.length, requests.waiting()]).toEqual([2, 3]));
+    const answers = Array.from({ length: 6 }, (_, at) => ask(f, '/x', CLIENTS[at % 2]));
+    await vi.waitFor(() => expect([upstream.held.length, requests.waiting()]).toEqual([2, 4]));
     const refused = await ask(f);
     expect(refused).toMatchObject({
       status: 503,
       headers: { 'retry-after': '1' },
       body: envelope('service_unavailable'),
     });
-    for (let index = 0; index < 5; index++) {
+    for (let index = 0; index < 6; index++) {
       await vi.waitFor(() => expect(upstream.held.length).toBeGreaterThan(index));
       expect(upstream.held.length - index).toBeLessThanOrEqual(2);
       upstream.held[index]?.end('done');
     }
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(6).fill(200));
     expect(upstream.connections).toBeLessThanOrEqual(2);
     expect([requests.held(), requests.waiting(), counts.refused]).toEqual([0, 0, 1]);
   });
@@ -73,8 +74,9 @@ describe('an upstream under too much load', () => {
     const endpoints = ['frozen', 'plain'].map((name) => ({ methods: ['GET'], path: `/${name}`, services: [name] }));
     const services = { frozen: { at: frozen.url, connections: 4, queue: 4 }, plain: upstream.url };
     await using f = await startForwarder({ services, endpoints });
-    const waiting = Array.from({ length: 8 }, () => {
-      const { socket } = begun(f.url, request('GET', '/frozen'));
+    const waiting = Array.from({ length: 7 }, (_, at) => {
+      const socket = openSocket(f.url, { from: CLIENTS[at % 2] });
+      socket.write(request('GET', '/frozen'));
       return socket;
     });
     await vi.waitFor(() => expect(f.upstream('frozen').requests.waiting()).toBe(4));
@@ -82,9 +84,58 @@ describe('an upstream under too much load', () => {
       const got = await Promise.all([ask(f, '/plain'), ask(f, '/frozen')]);
       expect(got.map(({ status }) => status)).toEqual([200, 503]);
     }
-    expect([f.upstream('plain').counts.answered, upstream.seen.length, frozen.sockets.length]).toEqual([20, 20, 4]);
+    expect([f.upstream('plain').counts.answered, upstream.seen.length, frozen.sockets.length]).toEqual([20, 20, 3]);
     for (const socket of waiting) socket.destroy();
   });
+});
+
+describe('the permits of an upstream', () => {
+  const bearer = (tenant: string) => ({ Authorization: `Bearer ${tenant}` });
+  /** The bytes of a request of each kind that holds a permit until its client leaves. */
+  const kinds: Record<string, (headers: Record<string, string>) => string> = {
+    'requests whose bodies trickle': (headers) => `${request('POST', '/x', { ...headers, 'Content-Length': '9' })}a`,
+    'event streams': (headers) => request('GET', '/stream', headers),
+    WebSockets: (headers) => request('GET', '/socket', { ...UPGRADE, ...headers }),
+  };
+  const cases = Object.keys(kinds).flatMap((kind) => [
+    { kind, whose: 'tenant' },
+    { kind, whose: 'address' },
+  ]);
+
+  it.each(cases)(
+    'D2-10 D6-26: $kind of one $whose leave permits for those of three others',
+    async ({ kind, whose }) => {
+      await using upstream = await startUpstream((req, res) => {
+        if (req.url === '/stream') res.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n');
+        else req.on('end', () => res.end('done')).resume();
+      });
+      upstream.server.on('upgrade', (_req, socket: Socket) => {
+        for (const event of ['end', 'error']) socket.on(event, () => socket.destroy());
+        socket.resume().write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+      });
+      const services = { a: { at: upstream.url, connections: 8, queue: 4, websockets: 8 } };
+      const options = whose === 'tenant' ? { guard: async () => undefined, nodeOf: (token: string) => token } : {};
+      await using f = await startForwarder({ services, ...options });
+      const permits = kind === 'WebSockets' ? f.upstream('a').sockets : f.upstream('a').requests;
+      const keys = [1, 2, 3, 4].map((at) => `127.0.0.${at}`);
+      const [own = ''] = keys;
+      using opened = new DisposableStack();
+      const begin = (key: string) => {
+        const socket = openSocket(f.url, { from: whose === 'tenant' ? '127.0.0.1' : key });
+        socket.write(kinds[kind]?.(bearer(key)) ?? '');
+        opened.defer(() => socket.destroy());
+      };
+      for (let count = 0; count < 12; count++) begin(own);
+      await vi.waitFor(() => expect(f.ended).toHaveLength(kind === 'WebSockets' ? 8 : 4));
+      for (const key of keys.slice(1)) {
+        begin(key);
+        await vi.waitFor(() => expect(permits.held(key)).toBe(1));
+      }
+      expect(keys.map((key) => permits.held(key))).toEqual([4, 1, 1, 1]);
+      opened.dispose();
+      await vi.waitFor(() => expect([permits.held(), permits.waiting()]).toEqual([0, 0]));
+    },
+  );
 });
 
 describe('the circuit of an upstream', () => {
@@ -149,7 +200,7 @@ describe('the circuit of an upstream', () => {
 
   it('D2-10: rejects queued requests when it opens', async () => {
     await using upstream = await slowUpstream();
-    const service = { at: upstream.url, connections: 3, breaker: { failures: 2 } };
+    const service = { at: upstream.url, connections: 5, breaker: { failures: 2 } };
     await using f = await startForwarder({ services: { a: service } });
     const first = ask(f, '/x', CLIENTS[1]);
     await vi.waitFor(() => expect(upstream.held.length).toBe(1));

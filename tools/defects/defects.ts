@@ -275,6 +275,13 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/gateway/upstream-streams.test.ts'],
   },
   {
+    name: 'remote services: tenants take no turns',
+    file: 'src/gateway/proxy/forwarding.ts',
+    find: 'exchange.state.nodeId ?? callerAddress(exchange.realIp)',
+    replacement: 'upstream.name',
+    caughtBy: ['test/gateway/upstream-limits.test.ts'],
+  },
+  {
     name: 'circuits: an invalid response counts as a failure',
     file: 'src/gateway/proxy/forwarding.ts',
     find: "this.#settle(this.#wasAnswered ? 'answered' : this.#wasSent ? 'broken' : 'unreachable')",

@@ -60,6 +60,7 @@ export class Upstream {
   readonly at: URL;
   /** The path of the service's URL, put before the path of each request. */
   readonly prefix: string;
+  /** The permits of requests and of WebSockets, by tenant: one could not give borrowed ones back while a body trickles. */
   readonly requests: Semaphore;
   readonly sockets: Semaphore;
   readonly streams = new Set<LongStream>();
@@ -78,8 +79,8 @@ export class Upstream {
     this.at = new URL(service.at);
     this.prefix = this.at.pathname === '/' ? '' : this.at.pathname;
     this.counts = deps.counts ?? { ...NO_REQUESTS };
-    this.requests = new Semaphore({ permits: service.connections, maxWaiting: service.queue, mayBorrow: true });
-    this.sockets = new Semaphore({ permits: service.websockets, mayBorrow: true });
+    this.requests = new Semaphore({ permits: service.connections, maxWaiting: service.queue, share: 'free' });
+    this.sockets = new Semaphore({ permits: service.websockets, share: 'free' });
     this.#pool = this.#newPool();
   }
 
@@ -98,9 +99,9 @@ export class Upstream {
     this.#closeDrained();
   }
 
-  /** Releases a permit of `requests` or of `sockets`. */
-  release(semaphore: Semaphore): void {
-    semaphore.release(this.name);
+  /** Releases a permit that `requests` or `sockets` has granted to a key. */
+  release(semaphore: Semaphore, key: string): void {
+    semaphore.release(key);
     this.#closeDrained();
   }
 

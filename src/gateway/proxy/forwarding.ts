@@ -74,6 +74,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #publicUrl: string;
   readonly #response: UpstreamResponse;
   readonly #body: RequestBody | undefined;
+  /** Who takes turns at the upstream: the tenant or, without a token, the address. */
+  readonly #key: string;
   #timer: NodeJS.Timeout | undefined;
   #lasting: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
@@ -102,6 +104,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#watch = watch;
     this.#log = log;
     this.#publicUrl = publicUrl;
+    this.#key = exchange.state.nodeId ?? callerAddress(exchange.realIp);
     this.#response = new UpstreamResponse(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
     if (!announcesBody(exchange.req)) return;
     this.#body = new RequestBody({
@@ -124,7 +127,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     } else {
       this.#timer = setTimeout(() => this.#expire(), state.endpoint?.timeout_ms);
       this.#watchToken(LASTING_MS);
-      if (!this.#semaphore.acquire(this.#upstream.name, this)) this.#end(unavailable(0), 'refused');
+      if (!this.#semaphore.acquire(this.#key, this)) this.#end(unavailable(0), 'refused');
     }
   }
 
@@ -135,7 +138,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       this.#isUnsettled = true;
       this.#send();
     } else {
-      this.#upstream.release(this.#semaphore);
+      this.#upstream.release(this.#semaphore, this.#key);
       this.#end(unavailable(admission.retryAfterMs), 'refused');
     }
   }
@@ -171,7 +174,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   onResponseEnd(): void {
     this.#close(undefined);
-    this.#upstream.release(this.#semaphore);
+    this.#upstream.release(this.#semaphore, this.#key);
     this.#response.end();
   }
 
@@ -183,7 +186,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#close(undefined);
     const tunnel = openTunnel(this.#exchange, headers, socket, () => {
       this.#upstream.streams.delete(tunnel);
-      this.#upstream.release(this.#semaphore);
+      this.#upstream.release(this.#semaphore, this.#key);
       unwatch?.();
     });
     this.#upstream.streams.add(tunnel);
@@ -201,12 +204,12 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       this.#upstream.counts.retried += 1;
       this.#call?.end('unreachable');
       // The pool is still removing the connection that failed.
-      queueMicrotask(() => (this.#isOver ? this.#upstream.release(this.#semaphore) : this.#send()));
+      queueMicrotask(() => (this.#isOver ? this.#upstream.release(this.#semaphore, this.#key) : this.#send()));
       return;
     }
     // The circuit breaker is given the outcome before the next request begins.
     if (!this.#isOver) this.#settle(this.#wasAnswered ? 'answered' : this.#wasSent ? 'broken' : 'unreachable');
-    this.#upstream.release(this.#semaphore);
+    this.#upstream.release(this.#semaphore, this.#key);
     if (!this.#isOver) this.#end(badGateway(error), this.#wasAnswered ? 'invalid' : 'failed');
   }
 
@@ -342,7 +345,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   #takeBack(): void {
     this.#settle('unknown');
-    this.#semaphore.cancel(this.#upstream.name, this);
+    this.#semaphore.cancel(this.#key, this);
     this.#controller?.abort(OVER);
   }
 }

@@ -9,7 +9,7 @@ export interface RawAnswer {
 
 interface RawOptions {
   /** The address to speak from: the whole of 127.0.0.0/8 is this machine. */
-  from?: string;
+  from?: string | undefined;
 }
 
 /** A connection to an instance, over which bytes go as they are. */
