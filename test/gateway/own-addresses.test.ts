@@ -104,6 +104,8 @@ describe('the internal address of a service', () => {
     ['Refresh', '0;URL="http://{own}/x"', `0;URL="${PUBLIC}/x"`],
     ['Refresh', "0, url = '//{own}/x'", `0, url = '${PUBLIC}/x'`],
     ['Refresh', '5', '5'],
+    ['Refresh', '5; http://{own}/x', `5; ${PUBLIC}/x`],
+    ['Link', '<a<http://{own}/x>, <http://{own}/x', `<a<${PUBLIC}/x>, <http://{own}/x`],
     ['X-Upstream', 'http://{own}/x', 'http://{own}/x'],
   ])('D2-10: in %s is replaced: %s', async (name, sent, received) => {
     expect(await passed('root', name, sent)).toBe(received.replaceAll('{own}', own));
@@ -118,6 +120,32 @@ describe('the internal address of a service', () => {
     socket.destroy();
     expect(text().match(new RegExp(`<${PUBLIC}/style.css>`, 'g'))).toHaveLength(4);
     expect(text()).not.toContain(own);
+  });
+
+  it.each<[name: string, before: string, repeated: string, after: string]>([
+    ['link', '', '<', ''],
+    ['link', '<', 'a', ''],
+    ['link', '', '<a', ''],
+    ['refresh', '0', ' ', 'b'],
+    ['refresh', '0', ' ', '"'],
+    ['refresh', '0', '= ', 'b'],
+    ['refresh', '0; url', ' ', 'b'],
+    ['refresh', '0; url=', ' ', '"'],
+    ['refresh', '', '1', ' "'],
+    ['refresh', '', 'url=', '"'],
+    ['location', '', '/\\', ''],
+    ['location', ' ', ' ', 'b'],
+  ])('D2-10 D6-24: is sought in linear time in %s: %j and 16 KiB of %j, then %j', (name, before, repeated, after) => {
+    const timeOf = (bytes: number) => {
+      const value = before + repeated.repeat(bytes / repeated.length) + after;
+      const cpu = process.cpuUsage();
+      replaceOwnAddresses({ [name]: value }, { at: new URL('http://things.internal'), prefix: '' }, PUBLIC);
+      const { user, system } = process.cpuUsage(cpu);
+      return user + system;
+    };
+    const least = (bytes: number) => Math.min(...Array.from({ length: 3 }, () => timeOf(bytes)));
+    // Quadratic patterns take a second and more.
+    expect(least(16_384)).toBeLessThan(32 * least(1_024) + 200_000);
   });
 
   it.each<[at: string, sent: string]>([

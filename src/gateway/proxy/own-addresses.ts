@@ -1,12 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Upstream } from '../endpoints/upstream.ts';
 
-/** Header fields of a response that contain URLs for its client, each with a pattern that matches the URLs in it. */
+/**
+ * Header fields of a response that contain URLs for its client, each with a pattern that matches what is before a URL,
+ * and the URL. The patterns take linear time: services may send 64 KiB of anything.
+ */
 const FIELDS: readonly (readonly [name: string, urls: RegExp])[] = [
-  ['location', /^.+$/],
-  ['content-location', /^.+$/],
-  ['link', /(?<=<)[^>]+(?=>)/g],
-  ['refresh', /(?<=url\s*=\s*["']?)[^"'\s]+/i],
+  ['location', /^()(.+)$/],
+  ['content-location', /^()(.+)$/],
+  ['link', /(<)([^<>]+)(?=>)/g],
+  // `url=` may be absent, as in HTML's `http-equiv="refresh"`.
+  ['refresh', /^([\d.]*[;,\s]*(?:url\s*=\s*["']?)?)([^"'\s]+)/i],
 ];
 
 /** Splits an absolute or scheme-relative URL, in any spelling that browsers accept, before its path. */
@@ -28,9 +32,10 @@ export function replaceOwnAddresses(
     const isInside = suffix.startsWith(prefix) && /^(?:[/?#]|$)/.test(suffix.slice(prefix.length));
     return publicUrl + (isInside ? suffix.slice(prefix.length) : suffix);
   };
+  const replaced = (_match: string, before: string, url: string) => before + publicOf(url);
   for (const [name, urls] of FIELDS) {
     const { [name]: value } = headers;
-    if (Array.isArray(value)) headers[name] = value.map((item) => item.replace(urls, publicOf));
-    else if (value !== undefined) headers[name] = value.replace(urls, publicOf);
+    if (Array.isArray(value)) headers[name] = value.map((item) => item.replace(urls, replaced));
+    else if (value !== undefined) headers[name] = value.replace(urls, replaced);
   }
 }
