@@ -4,7 +4,7 @@ import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
 import { sendFile } from '../shared/served-files.ts';
-import { acceptedRange } from './execution/accepted-types.ts';
+import { acceptedRange, rangesOf } from './execution/accepted-types.ts';
 import { bringsForm } from './execution/form-type.ts';
 import { graphiqlFiles } from './execution/graphiql.ts';
 import type { createGraphqlRuntime, GraphqlDependencies } from './runtime.ts';
@@ -75,6 +75,6 @@ export function createGraphqlServer(deps: GraphqlDependencies & { schema(): Prom
 
 /** Checks whether a client names HTML in its Accept header, as browsers do. */
 function acceptsPage(accept = ''): boolean {
-  const { isNamed = false, weight = 0 } = acceptedRange(accept, 'text/html') ?? {};
+  const { isNamed = false, weight = 0 } = acceptedRange(rangesOf(accept), 'text/html') ?? {};
   return isNamed && weight > 0;
 }

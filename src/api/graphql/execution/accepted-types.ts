@@ -12,12 +12,18 @@ interface AcceptedRange {
   isNamed: boolean;
 }
 
-/** Returns the most specific range of an Accept header that matches a media type; undefined if none does. */
-export function acceptedRange(accept: string, type: string): AcceptedRange | undefined {
-  const ranges = accept
-    .toLowerCase()
-    .split(',')
-    .map((range) => range.split(';').map((part) => part.trim()));
+/** How many ranges of a header, and parts of a range, are read. Browsers send about eight; what follows is ignored. */
+const MAX_PARTS = 64;
+
+/** Splits an Accept header into its ranges, each with its parameters. */
+export function rangesOf(accept: string): readonly string[][] {
+  return accept
+    .split(',', MAX_PARTS)
+    .map((range) => range.split(';', MAX_PARTS).map((part) => part.trim().toLowerCase()));
+}
+
+/** Returns the most specific of the ranges that match a media type; undefined if none does. */
+export function acceptedRange(ranges: readonly string[][], type: string): AcceptedRange | undefined {
   for (const name of [type, type.replace(/\/.*/, '/*'), '*/*']) {
     const position = ranges.findIndex(([range]) => range === name);
     const weight = ranges[position]?.find((part) => part.startsWith('q='))?.slice(2) ?? 1;
@@ -40,19 +46,19 @@ export interface Accepted {
 
 /** Reads an Accept header; an absent or empty one accepts anything. */
 export function acceptedTypes(accept = ''): Accepted {
-  const header = accept.trim() === '' ? '*/*' : accept;
-  const weightOf = (type: string) => acceptedRange(header, type)?.weight ?? 0;
+  const ranges = rangesOf(accept.trim() === '' ? '*/*' : accept);
+  const weightOf = (type: string) => acceptedRange(ranges, type)?.weight ?? 0;
   const types = [JSON_TYPE, GRAPHQL_TYPE] as const;
   const best = Math.max(...types.map(weightOf));
   const [first] = types
     .filter((type) => weightOf(type) === best && best > 0)
-    .flatMap((type) => ({ type, ...acceptedRange(header, type) }))
+    .flatMap((type) => ({ type, ...acceptedRange(ranges, type) }))
     .sort((a, b) => Number(b.isNamed) - Number(a.isNamed) || (a.position ?? 0) - (b.position ?? 0));
   const isNamed = first?.isNamed || (first !== undefined && first.type !== JSON_TYPE);
   return {
     json: isNamed ? first?.type : undefined,
     takesStream: weightOf(SSE) > 0,
     prefersStream: weightOf(SSE) > best,
-    isNone: best === 0 && weightOf(SSE) === 0 && types.some((type) => acceptedRange(header, type) !== undefined),
+    isNone: best === 0 && weightOf(SSE) === 0 && types.some((type) => acceptedRange(ranges, type) !== undefined),
   };
 }
