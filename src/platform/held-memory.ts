@@ -197,6 +197,15 @@ export class MemoryAccounts {
     this.bytes += bytes;
   }
 
+  /** Charges the account of a request for what other requests of it hold. Returns what subtracts that. */
+  chargeOthers({ key, part }: HeldMemory, bytes: number): () => void {
+    const account = this.#accounts.get(key);
+    if (!account) return () => undefined;
+    this.change(account, part, bytes);
+    this.makeRoom();
+    return () => this.change(account, part, -bytes);
+  }
+
   /**
    * Refuses requests until the others hold no more than the total. What refused work still holds is no reason to refuse
    * more at once; while that is much, each request that comes makes one leave.
@@ -318,6 +327,11 @@ export class HeldMemory implements Worker {
   /** Opens another entry in the same account, for what is held longer or shorter than the request. */
   openSeparately(): HeldMemory {
     return this.#accounts.open(this.key, this.part);
+  }
+
+  /** Charges its account, even after it has ended, for what other requests of it hold. Returns what subtracts that. */
+  chargeOthers(bytes: number): () => void {
+    return this.#accounts.chargeOthers(this, bytes);
   }
 
   /** Moves the request to another account, once its caller is known. */
@@ -471,5 +485,41 @@ export class HeldMemory implements Worker {
     this.#account = undefined;
     if (account.turn === this) account.turn = undefined;
     this.#accounts.serve(account);
+  }
+}
+
+/**
+ * What requests of one account hold together. The first that takes it is charged; when that one releases it, the account
+ * is, until the last one does.
+ */
+export class SharedHold<Value> {
+  readonly value: Value;
+  readonly #bytes: number;
+  #holders = 0;
+  #payer: HeldMemory | undefined;
+  #subtract: (() => void) | undefined;
+
+  constructor(value: Value, bytes: number) {
+    this.value = value;
+    this.#bytes = bytes;
+  }
+
+  take(held: HeldMemory | undefined): void {
+    this.#holders += 1;
+    if (this.#holders > 1) return;
+    this.#payer = held;
+    held?.charge(this.#bytes);
+  }
+
+  release(held: HeldMemory | undefined): void {
+    this.#holders -= 1;
+    if (held && held === this.#payer) {
+      this.#payer = undefined;
+      held.charge(-this.#bytes);
+      if (this.#holders > 0) this.#subtract = held.chargeOthers(this.#bytes);
+    } else if (this.#holders === 0) {
+      this.#subtract?.();
+      this.#subtract = undefined;
+    }
   }
 }

@@ -2,7 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Capture } from '../../src/gateway/exchange/capture.ts';
+import { Capture, recordedBytes } from '../../src/gateway/exchange/capture.ts';
+import { MemoryAccounts } from '../../src/platform/held-memory.ts';
 
 const KEPT_BYTES = 256 * 1024;
 
@@ -46,6 +47,40 @@ it('D2-24: a thousand streams with the same content keep no copies of it', () =>
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 * 1024);
   expect(captures.at(-1)?.response.totalBytes).toBe(8 * shared.length);
   expect(captures.at(-1)?.response.truncated).toBe(true);
+});
+
+it('D6-25: what records keep of shared bytes is charged once, until the last of their streams has closed', () => {
+  const accounts = new MemoryAccounts(1024 * 1024 * 1024);
+  const recorded = recordedBytes(Buffer.alloc(1024 * 1024));
+  expect(recorded.value.buffer.byteLength).toBe(KEPT_BYTES);
+  const streams = Array.from({ length: 3 }, () => {
+    const res = silent();
+    const capture = new Capture(res.req, res);
+    capture.install((_aborted, onPersisted) => onPersisted());
+    const bytes = Buffer.alloc(1024 * 1024);
+    const held = accounts.open('node');
+    for (let piece = 0; piece < 3; piece += 1) capture.writeShared(bytes, recorded, held);
+    return res;
+  });
+  expect(accounts.held('node')).toBe(KEPT_BYTES);
+  const [last, ...others] = streams;
+  for (const res of others) res.emit('close');
+  expect(accounts.held('node')).toBe(KEPT_BYTES);
+  last?.emit('close');
+  expect(accounts.held('node')).toBe(0);
+});
+
+it('D6-25: what is kept for records makes the newest requests of its account leave', () => {
+  const accounts = new MemoryAccounts(4 * KEPT_BYTES);
+  const opened = Array.from({ length: 6 }, () => {
+    const res = silent();
+    const held = accounts.open('node');
+    const bytes = Buffer.alloc(KEPT_BYTES);
+    new Capture(res.req, res).writeShared(bytes, recordedBytes(bytes), held);
+    return held;
+  });
+  expect(opened.some(({ refusal }) => refusal)).toBe(true);
+  expect(opened[0]?.refusal).toBeUndefined();
 });
 
 /** A response that sends nothing. */

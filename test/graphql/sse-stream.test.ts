@@ -157,7 +157,7 @@ it('D6-10: a cached event takes the size of its text, not of the buffer pool tha
   const stream = new SseStream({
     results: { next: async () => results.next() },
     mask: { result: (one: ExecutionResult) => one } as unknown as ErrorMask,
-    exchange: { res, found: {}, audit: { capture: { writeShared: write } } } as unknown as Exchange,
+    exchange: { res, state: {}, audit: { capture: { writeShared: write } } } as unknown as Exchange,
     watch: ENDLESS,
     onClose: () => undefined,
   });

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
+import { type HeldMemory, SharedHold } from '../../platform/held-memory.ts';
 
 /** The most bytes of a body that are captured for the audit record, before masking and cutting. */
 const KEPT_BYTES = 256 * 1024;
@@ -14,11 +15,19 @@ const ONE_WRITE_BYTES = 64 * 1024;
 const CHUNKS = 4_096;
 const MIN_BYTES = 16 * CHUNKS;
 
+/** Returns what records keep of bytes that many responses share: of longer ones a copy of the beginning. */
+export function recordedBytes(bytes: Buffer): SharedHold<Buffer> {
+  const recorded = bytes.length > KEPT_BYTES ? Buffer.from(bytes.subarray(0, KEPT_BYTES)) : bytes;
+  return new SharedHold(recorded, recorded.length);
+}
+
 /** Collects the beginning of a body. */
 class BodyPrefix {
   #prefix = new GatheredBytes();
   #maxBytes = KEPT_BYTES;
   readonly #shared: Buffer[] = [];
+  readonly #charged: SharedHold<Buffer>[] = [];
+  #held: HeldMemory | undefined;
   #text: string | undefined;
   /** The length of the whole body, in bytes. */
   totalBytes = 0;
@@ -39,10 +48,25 @@ class BodyPrefix {
     if (freeBytes > 0) this.#prefix.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
   }
 
-  /** Takes bytes that are never changed, and that stay in memory for others as well, without copying them. */
-  pushShared(bytes: Buffer): void {
-    if (this.totalBytes < KEPT_BYTES) this.#shared.push(bytes);
+  /**
+   * Takes bytes that are never changed, and that stay in memory for others as well, without copying them. `recorded` is
+   * what is kept of them, and charged until `release`; bytes without it stay in memory anyway.
+   */
+  pushShared(bytes: Buffer, recorded?: SharedHold<Buffer>, held?: HeldMemory): void {
+    if (this.totalBytes < KEPT_BYTES) {
+      this.#shared.push(recorded?.value ?? bytes);
+      if (recorded) {
+        this.#held = held;
+        recorded.take(held);
+        this.#charged.push(recorded);
+      }
+    }
     this.totalBytes += bytes.length;
+  }
+
+  /** Releases what is shared, because the body has been recorded. */
+  release(): void {
+    for (const recorded of this.#charged.splice(0)) recorded.release(this.#held);
   }
 
   /** Takes an ASCII text that is the whole body. */
@@ -125,16 +149,19 @@ export class Capture {
     if (this.#onEnd) return;
     this.#onEnd = onEnd;
     this.#tapResponse();
-    this.#res.once('close', () => this.#record(true, () => undefined));
+    this.#res.once('close', () => {
+      this.#record(true, () => undefined);
+      this.response.release();
+    });
   }
 
   /**
-   * Writes a piece of a response without a known length, of bytes that many responses share: the record refers to them.
-   * Returns false if the caller should wait for `drain`.
+   * Writes a piece of a response without a known length, of bytes that many responses share: the record refers to them,
+   * or to `recorded`, which is charged. Returns false if the caller should wait for `drain`.
    */
-  writeShared(bytes: Buffer): boolean {
+  writeShared(bytes: Buffer, recorded?: SharedHold<Buffer>, held?: HeldMemory): boolean {
     if (this.isEnded) return false;
-    this.response.pushShared(bytes);
+    this.response.pushShared(bytes, recorded, held);
     return Reflect.apply(this.#write, this.#res, [bytes]);
   }
 

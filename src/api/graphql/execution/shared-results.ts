@@ -12,6 +12,7 @@ import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { isShort, limitedJson } from '../../../lib/json-slices.ts';
 import { isOverload } from '../../../platform/errors.ts';
+import type { SharedHold } from '../../../platform/held-memory.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
 import type { SharedPrincipal } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
@@ -33,6 +34,12 @@ export async function* once(result: ExecutionResult): AsyncGenerator<ExecutionRe
   yield result;
 }
 
+/** The bytes of a server-sent event, and what records keep of them. */
+export interface SharedFrame {
+  bytes: Buffer;
+  recorded: SharedHold<Buffer>;
+}
+
 /** The result of an event, encoded once for all subscribers that receive it. */
 class SharedResult {
   /** The cursor of the event; undefined if it has none. */
@@ -41,8 +48,10 @@ class SharedResult {
   readonly text: string | undefined;
   /** Begins the span of a delivery; undefined if the event belongs to no trace. */
   readonly startDelivery: StartDelivery | undefined;
-  /** The result as a server-sent event; undefined until it is first sent as one. */
-  frame: Buffer | undefined;
+  /** The result as a server-sent event, and what records keep of it; undefined until it is first sent as one. */
+  frame: SharedFrame | undefined;
+  /** What the records of WebSocket operations keep of the text; undefined until one does. */
+  recordedText: SharedHold<string> | undefined;
 
   constructor(event: object, text: string | undefined, startDelivery: StartDelivery | undefined) {
     this.eventId = 'seq' in event ? String(event.seq) : undefined;

@@ -3,12 +3,13 @@ import type { ExecutionResult } from 'graphql';
 import type { FetchAPI } from 'graphql-yoga';
 import type { AccessWatch } from '../../../access/revocation/access-watch.ts';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
+import { recordedBytes } from '../../../gateway/exchange/capture.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
-import { holdText, ownBytes, sharedOf } from './shared-results.ts';
+import { holdText, ownBytes, type SharedFrame, sharedOf } from './shared-results.ts';
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -104,8 +105,14 @@ export class SseStream {
   }
 
   /** Writes bytes that stay as they are. Returns false if the next ones should wait. */
-  #write(bytes: Buffer): boolean {
-    return this.#deps.exchange.audit.capture.writeShared(bytes);
+  #write(bytes: Buffer, recorded?: SharedFrame['recorded']): boolean {
+    const { audit, held } = this.#deps.exchange;
+    return audit.capture.writeShared(bytes, recorded, held);
+  }
+
+  #writeEvent(result: ExecutionResult): boolean {
+    const { bytes, recorded } = eventFrame(result);
+    return this.#write(bytes, recorded);
   }
 
   async #pump(): Promise<void> {
@@ -119,13 +126,13 @@ export class SseStream {
         const span = shared?.startDelivery?.('sse');
         const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
         if (shared?.text && shared.text.length > SLICE_LENGTH) await holdText(shared.text.length);
-        if (!this.#write(eventFrame(masked))) await this.#drained();
+        if (!this.#writeEvent(masked)) await this.#drained();
         span?.end();
       }
     } catch (error) {
       if (!this.#isOpen) return;
       if (error instanceof StreamStoppedError) return this.cut();
-      this.#write(eventFrame({ errors: [mask.error(error, exchange)] }));
+      this.#writeEvent({ errors: [mask.error(error, exchange)] });
     }
     if (this.#end()) this.#res.end(COMPLETE);
   }
@@ -149,12 +156,13 @@ export class SseStream {
 }
 
 /** Returns a result as an event of the stream, encoded once for all subscribers that share the result. */
-function eventFrame(result: ExecutionResult): Buffer {
+function eventFrame(result: ExecutionResult): SharedFrame {
   const shared = sharedOf(result);
   if (shared?.frame) return shared.frame;
   const id = shared?.eventId === undefined ? '' : `id: ${shared.eventId}\n`;
   // These bytes are kept: for subscribers that are behind, and in the audit record of each stream until it ends.
-  const frame = ownBytes(`event: next\n${id}data: ${shared?.text ?? textOfResult(result)}\n\n`);
+  const bytes = ownBytes(`event: next\n${id}data: ${shared?.text ?? textOfResult(result)}\n\n`);
+  const frame = { bytes, recorded: recordedBytes(bytes) };
   if (shared?.text !== undefined) shared.frame = frame;
   return frame;
 }

@@ -13,11 +13,12 @@ import type { Principal } from '../../../access/identity/principal.ts';
 import type { SecretNames } from '../../../audit/mask-keys.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
+import { textWeight } from '../../../lib/heap-weight.ts';
 import { isObject } from '../../../lib/json.ts';
 import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { auditSpoolFull, Refusal } from '../../../platform/errors.ts';
-import type { HeldMemory } from '../../../platform/held-memory.ts';
+import { type HeldMemory, SharedHold } from '../../../platform/held-memory.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
@@ -55,11 +56,15 @@ export interface OperationRecord {
   auditedOperation: ((secrets: SecretNames) => AuditedOperation) | undefined;
 }
 
-/** An operation in progress. Its texts are shared with the other subscribers that receive them. */
+/** An operation in progress. The texts of its results are shared with the other subscribers that receive them. */
 interface OpenOperation extends Omit<OperationRecord, 'responseText'> {
-  texts: string[];
+  texts: SharedHold<string>[];
   characters: number;
+  held: HeldMemory | undefined;
 }
+
+/** The place of a text in an operation, in bytes; a list that grows has up to half as many free places. */
+const PLACE = 12;
 
 interface OperationAudit {
   recordOperation(record: OperationRecord): Promise<void>;
@@ -86,7 +91,8 @@ export class SocketOperations {
   /** Begins an operation; returns false if it must be refused because it could not be recorded. */
   begin(id: string, principal: Principal, params: SubscribePayload): boolean {
     const isUnrecordable = this.#audit.isAuditFull();
-    this.#waiting.set(id, heldMemory());
+    const held = heldMemory();
+    this.#waiting.set(id, held);
     this.#open.set(id, {
       exchange: this.#exchange,
       principal,
@@ -98,16 +104,20 @@ export class SocketOperations {
       auditedOperation: undefined,
       texts: [],
       characters: 0,
+      held,
     });
     return !isUnrecordable;
   }
 
   /** Adds a result that is sent to the record of its operation. */
-  next(id: string, text: string, hasErrors: boolean): void {
+  next(id: string, text: string, hasErrors: boolean, shared?: ReturnType<typeof sharedOf>): void {
     const open = this.#open.get(id);
     if (!open) return;
     if (hasErrors) open.ok = false;
-    if (open.characters < KEPT_CHARACTERS) append(open, text);
+    if (open.characters >= KEPT_CHARACTERS) return;
+    const recorded = shared?.recordedText ?? recordedText(text);
+    if (shared) shared.recordedText = recorded;
+    append(open, recorded, text.length);
   }
 
   /** Adds the errors with which an operation is refused to its record, and ends it. */
@@ -115,7 +125,8 @@ export class SocketOperations {
     const open = this.#open.get(id);
     if (open) {
       open.ok = false;
-      append(open, JSON.stringify({ errors }));
+      const text = JSON.stringify({ errors });
+      append(open, recordedText(text), text.length);
     }
     return this.end(id);
   }
@@ -128,8 +139,10 @@ export class SocketOperations {
     const open = this.#open.get(id);
     if (open) {
       this.#open.delete(id);
-      const { texts, characters: _characters, ...record } = open;
-      await this.#audit.recordOperation({ ...record, responseText: texts.join('\n').slice(0, KEPT_CHARACTERS) });
+      const { texts, characters: _characters, held, ...record } = open;
+      const lines = texts.map(({ value }) => value);
+      for (const text of texts) text.release(held);
+      await this.#audit.recordOperation({ ...record, responseText: lines.join('\n').slice(0, KEPT_CHARACTERS) });
     }
     this.answered(id);
   }
@@ -156,9 +169,17 @@ export class SocketOperations {
   }
 }
 
-function append(open: OpenOperation, line: string): void {
-  open.characters += line.length + 1;
-  open.texts.push(line);
+function append(open: OpenOperation, recorded: SharedHold<string>, length: number): void {
+  open.characters += length + 1;
+  open.texts.push(recorded);
+  recorded.take(open.held);
+  open.held?.charge(PLACE);
+}
+
+/** Returns what records keep of a text: of a longer one the beginning, which must not refer to the rest. */
+function recordedText(text: string): SharedHold<string> {
+  const recorded = text.length > KEPT_CHARACTERS ? String(Buffer.from(text.slice(0, KEPT_CHARACTERS))) : text;
+  return new SharedHold(recorded, textWeight(recorded));
 }
 
 /** The state of a socket that the protocol does not hold itself. */
@@ -369,7 +390,7 @@ function sendingShared(
         if (text === undefined) return { done: false, value: masked ?? next.value };
         if (text.length > SLICE_LENGTH) await holdText(text.length);
         const span = shared?.startDelivery?.('websocket');
-        operations.next(id, text, masked?.errors !== undefined);
+        operations.next(id, text, masked?.errors !== undefined, shared?.text === undefined ? undefined : shared);
         await send(`${head}${text}}`);
         span?.end();
       }
