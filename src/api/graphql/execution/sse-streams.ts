@@ -116,25 +116,32 @@ export class SseStream {
   }
 
   async #pump(): Promise<void> {
-    const { exchange, results, mask } = this.#deps;
+    const { exchange, mask } = this.#deps;
     try {
-      while (this.#isOpen) {
-        const next = await results.next();
-        if (!this.#isOpen) return;
-        if (next.done) break;
-        const shared = sharedOf(next.value);
-        const span = shared?.startDelivery?.('sse');
-        const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
-        if (shared?.text && shared.text.length > SLICE_LENGTH) await holdText(shared.text.length);
-        if (!this.#writeEvent(masked)) await this.#drained();
-        span?.end();
-      }
+      while (this.#isOpen && (await this.#sendNext()));
     } catch (error) {
       if (!this.#isOpen) return;
       if (error instanceof StreamStoppedError) return this.cut();
       this.#writeEvent({ errors: [mask.error(error, exchange)] });
     }
     if (this.#end()) this.#res.end(COMPLETE);
+  }
+
+  /**
+   * Sends the next result; returns false if there is none. Apart from the loop, which would hold the last result while it
+   * waits for the next one.
+   */
+  async #sendNext(): Promise<boolean> {
+    const { exchange, results, mask } = this.#deps;
+    const next = await results.next();
+    if (!this.#isOpen || next.done) return false;
+    const shared = sharedOf(next.value);
+    const span = shared?.startDelivery?.('sse');
+    const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
+    if (shared?.text && shared.text.length > SLICE_LENGTH) await holdText(shared.text.length);
+    if (!this.#writeEvent(masked)) await this.#drained();
+    span?.end();
+    return true;
   }
 
   #drained(): Promise<void> {

@@ -378,21 +378,27 @@ function sendingShared(
     if (!isLeft) throw error;
     return { done: true, value: undefined };
   };
+  // Apart from the loop, which would hold the last result while it waits for the next one.
+  const sendNext = async (): Promise<IteratorResult<ExecutionResult> | undefined> => {
+    const next = await results.next().catch(none);
+    if (next.done) return next;
+    const shared = sharedOf(next.value);
+    const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
+    const text = shared?.text ?? masked?.stringify?.();
+    heldMemory()?.lowerTo(text?.length ?? SLICE_LENGTH);
+    if (text === undefined) return { done: false, value: masked ?? next.value };
+    if (text.length > SLICE_LENGTH) await holdText(text.length);
+    const span = shared?.startDelivery?.('websocket');
+    operations.next(id, text, masked?.errors !== undefined, shared?.text === undefined ? undefined : shared);
+    await send(`${head}${text}}`);
+    span?.end();
+    return undefined;
+  };
   const remaining: AsyncIterableIterator<ExecutionResult> = {
     async next() {
       for (;;) {
-        const next = await results.next().catch(none);
-        if (next.done) return next;
-        const shared = sharedOf(next.value);
-        const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
-        const text = shared?.text ?? masked?.stringify?.();
-        heldMemory()?.lowerTo(text?.length ?? SLICE_LENGTH);
-        if (text === undefined) return { done: false, value: masked ?? next.value };
-        if (text.length > SLICE_LENGTH) await holdText(text.length);
-        const span = shared?.startDelivery?.('websocket');
-        operations.next(id, text, masked?.errors !== undefined, shared?.text === undefined ? undefined : shared);
-        await send(`${head}${text}}`);
-        span?.end();
+        const unsent = await sendNext();
+        if (unsent) return unsent;
       }
     },
     async return() {
