@@ -143,7 +143,8 @@ async function subscribe(
   const results = mapSourceToResponseEvent(validated, source, async (event) => {
     const result = await executions.answer(event.rootValue as object, subscription, () => execution(event));
     noteUsers(notedIn(result), notes);
-    return result;
+    const taken: Taken = { result };
+    return taken;
   });
   return untilRefused(results);
 }
@@ -183,23 +184,35 @@ function notedIn(result: object): Iterable<string> {
 }
 
 /**
+ * A result that is taken out once: the generator of graphql-js that maps events holds what it has yielded until the next
+ * event.
+ */
+interface Taken extends ExecutionResult {
+  result: ExecutionResult | undefined;
+}
+
+/**
  * Counts the memory of a subscription's result until the next one is asked for, since it has been sent by then. If the
  * memory is needed for others, the subscription ends with the refusal.
  */
 function untilRefused(
   results: AsyncIterable<ExecutionResult> | ExecutionResult,
 ): AsyncIterable<ExecutionResult> | ExecutionResult {
+  if (!(Symbol.asyncIterator in results)) return results;
   const held = heldMemory();
-  if (!(Symbol.asyncIterator in results) || !held) return results;
   const iterator = results[Symbol.asyncIterator]();
   const giveUp = () => void iterator.return?.();
-  held.giveUp = giveUp;
+  if (held) held.giveUp = giveUp;
   const mapped: AsyncIterableIterator<ExecutionResult> = {
     async next() {
-      held.lowerTo(0);
+      held?.lowerTo(0);
       const next = await iterator.next();
-      if (held.refusal) throw held.refusal;
-      return next;
+      if (held?.refusal) throw held.refusal;
+      if (next.done) return next;
+      const taken = next.value as Taken;
+      const { result = taken } = taken;
+      taken.result = undefined;
+      return { done: false, value: result };
     },
     async return() {
       return (await iterator.return?.()) ?? { done: true, value: undefined };
