@@ -36,7 +36,7 @@ export type AuditFilter = {
   statusClass?: number | null | undefined;
   /** The exact HTTP status, such as 404. */
   statusCode?: number | null | undefined;
-  /** The exact subject: a supervisor or a client. */
+  /** The exact subject: a supervisor, a client, or `unknown:` and the hash of a name. */
   subject?: string | null | undefined;
   /** Received before this time. */
   until?: string | null | undefined;
