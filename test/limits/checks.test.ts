@@ -26,6 +26,10 @@ const UNCHECKED: Record<string, Record<string, string>> = {
       'correlation_id method path query headers remote_address real_ip request_body response_body previous_hash hash salts digests subject client_id operation noted_users',
     audit_seals: 'kind body signature',
   },
+  'processes and operators of the installation write them, no caller': {
+    processes: 'role version host state',
+    dead_letter_decisions: 'topic decision reason decided_by',
+  },
   'the release before stores the identifiers of a failed row as they were sent': {
     migration_rows: 'email external_id',
   },
