@@ -111,6 +111,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await table.getByText('Audit records').first().waitFor();
     await page.getByLabel('Who').selectOption({ label: supervisor.username });
     await page.getByRole('button', { name: '1 h', exact: true }).click();
+    await expect.poll(() => page.url(), SOON).toContain('range=60');
     await page.getByLabel('Correlation id, path or operation').fill('setWalletRuleStatus');
     await page.keyboard.press('Enter');
     await expect.poll(() => table.getByRole('row').count(), SOON).toBe(2);
