@@ -109,7 +109,7 @@ export class SecretNames {
   readonly #names: ReadonlySet<string>;
   readonly #shown: ReadonlySet<string>;
   readonly #kinds = new Map<string, MaskedKind>();
-  readonly #short = new BoundedMap<string, boolean>(MAX_TEXTS);
+  readonly #knownTexts = new BoundedMap<string, boolean>(MAX_TEXTS);
   /** Matches a `:` or `=` after the name of a secret, one that a value follows, and what may hide a name. */
   readonly #sign: RegExp;
   /** Matches what `sign` does, except after the name of a member and within a time in ISO 8601. */
@@ -197,10 +197,10 @@ export class SecretNames {
    */
   mayHide(text: string, isJson = false): boolean {
     if (isJson || text.length > MAX_SHORT) return this.#search(text, isJson);
-    const known = this.#short.get(text);
+    const known = this.#knownTexts.get(text);
     if (known !== undefined) return known;
     const mayHide = this.#search(text, false);
-    this.#short.set(text, mayHide);
+    this.#knownTexts.set(text, mayHide);
     return mayHide;
   }
 

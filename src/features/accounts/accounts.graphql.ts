@@ -1,4 +1,4 @@
-import { type Builder, connectionOf, implement, needs, shown } from '../../api/graphql/kit/builder.ts';
+import { type Builder, connectionOf, declaredColumns, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import { searchInput, textInput } from '../../lib/input.ts';
 import { type AccountPages, type AccountRow, account } from './accounts.service.ts';
@@ -17,7 +17,7 @@ declare module '../../api/shared/services.ts' {
 
 /** Adds the type of accounts and the queries for them. */
 export function addAccounts(builder: Builder): void {
-  implement(builder.objectRef<AccountRow>('Account'), 'An account of a tenant.', shown(account));
+  implement(builder.objectRef<AccountRow>('Account'), 'An account of a tenant.', declaredColumns(account));
   const filter = builder.inputType('AccountFilter', {
     description: 'Filters accounts; all given members must match.',
     fields: (t) => ({

@@ -1,4 +1,4 @@
-import { type Builder, connectionOf, implement, needs, shown } from '../../api/graphql/kit/builder.ts';
+import { type Builder, connectionOf, declaredColumns, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import { type AssetRow, type Assets, asset } from './assets.service.ts';
 
@@ -16,7 +16,7 @@ declare module '../../api/graphql/kit/builder.ts' {
 
 /** Adds the type of tokenized assets and the queries for them. */
 export function addAssets(builder: Builder): void {
-  implement(builder.objectRef<AssetRow>('Asset'), 'A tokenized asset.', shown(asset));
+  implement(builder.objectRef<AssetRow>('Asset'), 'A tokenized asset.', declaredColumns(asset));
   const connection = connectionOf(builder, 'Asset', 'A page of tokenized assets.', 'An asset and its cursor.');
   builder.queryFields((t) => ({
     assets: t.field({

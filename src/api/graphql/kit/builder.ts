@@ -178,7 +178,7 @@ type Columns<Row> = {
 const SCALARS = { uuid: 'ID', 'date-time': 'DateTime', int: 'Int', text: 'String' } as const;
 
 /** Returns the columns that show the declared fields of a noun. */
-export function shown<Row extends object>({ shape }: z.ZodObject & z.ZodType<Row>): Columns<Row> {
+export function declaredColumns<Row extends object>({ shape }: z.ZodObject & z.ZodType<Row>): Columns<Row> {
   const columns = Object.entries(shape).map(([name, field]) => {
     const { kind, description, isNullable } = readField(field as z.ZodType);
     return [name, [`${SCALARS[kind]}${isNullable ? '?' : ''}`, description]];
