@@ -25,8 +25,8 @@ also where they are escaped with percent signs or \`\\u\`, up to three times; wh
 names back; it is allowed for remote services only, not for \`password\`, \`token\`, \`secret\` and \`authorization\`, and \`config check\` prints it.
 
 In a request target that ends in \`/graphql\`, or that no endpoint has, \`query\`, \`variables\` and \`extensions\` are masked whole, because a GraphQL document
-can hold a secret under any name. Of the bodies of another service's GraphQL, whose target ends in \`/graphql\`, only the lengths are recorded: an alias may
-show any secret under any name.
+can hold a secret under any name. Of the bodies of another service's GraphQL (the target ends in \`/graphql\`, or the body is JSON with a document as
+\`query\`), only the lengths are recorded: an alias may show any secret under any name.
 `;
 
 const VALUES = `## Values that are masked under any name
@@ -44,8 +44,10 @@ also where the password has characters that should have been escaped.
 - A PIN or one-time code under another name: it is a number.
 - A list of numbers under \`seed\` or \`entropy\`.
 - A segment of a path (\`/reset/hunter2\`).
+- Credentials after another scheme than \`Bearer\` and \`Basic\` in a header that is not \`Authorization\` (\`X-Meta: Token 5f…\`).
 - A name with another word than those of the table behind it (\`password_of_ada\`), a name of the table of exact names with another word in front (\`map_pin\`),
   and names that another word follows without any separation.
+- The literals of a GraphQL document in the query of a GET to another service whose path does not end in \`/graphql\`.
 - A name in a member that is not listed above (\`{"parameter": "pin", "content": …}\`), in a flat list of names and values, and beside its value in a form, in
   XML or in the first line of CSV. Bodies of XML are not recorded.
 - A password in a URL that begins like a port (\`https://ada:443/x@host\`), that has white space, or both \`@\` and then \`/@\`, or that is longer than 256 characters and has characters

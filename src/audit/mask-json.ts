@@ -172,6 +172,14 @@ const DOCUMENT_START = /^\s*[[{"]/;
 
 /** Matches the beginning of a GraphQL document with a keyword or a comment. */
 const OPERATION_START = /^[\s,\ufeff]*(?:(?:query|mutation|subscription|fragment)\b|#)/;
+/** Matches the document of a GraphQL operation in a JSON body. */
+const OPERATION_BODY = /"query"\s*:\s*"(?:[\s,]|\\[nrt])*(?:(?:query|mutation|subscription|fragment)\b|[#{])/;
+
+/** Checks whether a JSON body is a GraphQL operation, or several. */
+export function isOperationBody(body: Buffer | string): boolean {
+  return body.includes('"query"') && OPERATION_BODY.test(body.toString());
+}
+
 /** Matches where a GraphQL document declares a variable without a default, or uses one: what follows is no secret. */
 const VARIABLE = /\$\w+\s*:\s*[\w[\]!]+(?![\w[\]!]|\s*=)|:\s*\$/g;
 
@@ -195,7 +203,8 @@ const NAME = /^[^"{}=,\\]{1,64}$/;
 /** Checks whether a member of a parsed object is secret because of another one: in a JWK, or `value` beside a secret name. */
 export function isHidden(owner: unknown, name: string, secrets: SecretNames): boolean {
   if (!isObject(owner)) return false;
-  const isSecret = (text: unknown) => typeof text === 'string' && NAME.test(text) && secrets.isSecretKey(text);
+  const isSecret = (text: unknown) =>
+    typeof text === 'string' && NAME.test(text) && secrets.kindBeside(text) !== 'none';
   if (Object.hasOwn(JWK_MEMBERS, name)) return 'kty' in owner;
   return IS_LABELLED.test(name) && LABELS.some((label) => [owner[label]].flat().some(isSecret));
 }
@@ -273,7 +282,7 @@ function readValue(container: Container, name: string, scanner: JsonScanner, sec
 
 function readLabel(container: Container, { string }: JsonScanner, secrets?: SecretNames): void {
   const { label } = container;
-  container.label = label && label !== 'none' ? label : NAME.test(string) ? secrets?.kindOf(string) : undefined;
+  container.label = label && label !== 'none' ? label : NAME.test(string) ? secrets?.kindBeside(string) : undefined;
 }
 
 /** Checks whether the text begins as a JSON object, array or string does. */

@@ -231,8 +231,13 @@ export class SecretNames {
     return texts.some((spelled) => sign.test(spelled));
   }
 
+  /** Returns which values are masked beside the name of a member, or a JSON Pointer (RFC 6901) below one. */
+  kindBeside(label: string): MaskedKind {
+    return this.kindOf(label.startsWith('/') ? label.replaceAll('/', '.') : label);
+  }
+
   #mayLabel(json: string): boolean {
-    const isSecret = ([, name = '']: RegExpExecArray) => name.includes('\\') || this.isSecretKey(name);
+    const isSecret = ([, name = '']: RegExpExecArray) => name.includes('\\') || this.kindBeside(name) !== 'none';
     return json.includes('"') && json.matchAll(LABELLED).some(isSecret);
   }
 

@@ -112,6 +112,8 @@ describe('a secret as a pair of name and value members', () => {
     ['{"property":"mnemonic","rejected_value":["ZQ"]}', '{"property":"mnemonic","rejected_value":"***"}'],
     ['{"path":["users",0,"apiKey"],"value":{"a":"ZQ"}}', '{"path":["users",0,"apiKey"],"value":"***"}'],
     ['{"text":"\\n","loc":["a","otp"],"input":"ZQ"}', '{"text":"\\n","loc":["a","otp"],"input":"***"}'],
+    ['[{"op":"add","path":"/otp/0","value":"ZQ"}]', '[{"op":"add","path":"/otp/0","value":"***"}]'],
+    ['[{"op":"add","path":"/api_key/db/-","value":{"a":"ZQ"}}]', '[{"op":"add","path":"/api_key/db/-","value":"***"}]'],
   ])('D1-18: the invalid input in an error of another service is masked by its path: %s', (body, expected) => {
     expect(mask(body)).toBe(expected);
   });

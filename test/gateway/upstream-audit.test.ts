@@ -67,15 +67,31 @@ describe('the record of a request to an upstream', () => {
     expect(other.record.request_body).toBe('{"IBAN":"x","pageToken":"***","accountCode":"***","private-key":"***"}');
   });
 
-  it('D1-18: shows nothing of a GraphQL operation, whose schema is unknown, nor of its response', async () => {
-    const query = 'mutation ($p: String!) { a: newKey(value: $p) { shown: privateKey id } }';
-    const body = JSON.stringify({ query, variables: { p: 'ZQZQ' } });
-    const { record } = await recorded(
-      (_req, res) => res.writeHead(200, JSON_TYPE).end('{"data":{"a":{"shown":"ZQZQ","id":"7"}}}'),
-      body,
-      '/v1/graphql',
-    );
-    expect(record).toMatchObject({ request_body: null, request_bytes: String(body.length), response_body: null });
+  const OPERATION = {
+    query: 'mutation ($p: String!) { a: newKey(value: $p) { shown: privateKey id } }',
+    variables: { p: 'ZQZQ' },
+  };
+
+  it.each([
+    ['/v1/graphql', OPERATION],
+    ['/v1/echo', OPERATION],
+    ['/v1/echo', { variables: { p: 'ZQZQ' }, query: '\n # a comment\nmutation { newKey }' }],
+    ['/v1/echo', [{ query: '{ a: newKey(value: "ZQZQ") }' }]],
+  ])(
+    'D1-18: shows nothing of a GraphQL operation, whose schema is unknown, nor of its response: %s %j',
+    async (path, operation) => {
+      const body = JSON.stringify(operation);
+      const answered: RequestListener = (_req, res) =>
+        res.writeHead(200, JSON_TYPE).end('{"data":{"a":{"shown":"ZQZQ","id":"7"}}}');
+      const { record } = await recorded(answered, body, path);
+      expect(record).toMatchObject({ request_body: null, request_bytes: String(body.length), response_body: null });
+    },
+  );
+
+  it('D1-18: shows a body whose member query is a search', async () => {
+    const search = '{"query":"shoes","page":1}';
+    const answered: RequestListener = (_req, res) => res.writeHead(200, JSON_TYPE).end('{}');
+    expect((await recorded(answered, search)).record.request_body).toBe(search);
   });
 
   it('D2-07 D2-08 1-06: has both bodies, masked', async () => {

@@ -4,6 +4,7 @@ import type { AuditRecord } from '../../audit/audit-record.ts';
 import { maskBody } from '../../audit/mask.ts';
 import { cut, isGraphql, maskPart, maskQuery } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
+import { isOperationBody } from '../../audit/mask-json.ts';
 import { correlationKey, SECRETS, type SecretNames } from '../../audit/mask-keys.ts';
 import { maskValues, withoutBareUserinfo } from '../../audit/mask-values.ts';
 import { notedIds } from '../../audit/noted-users.ts';
@@ -43,7 +44,9 @@ export function bodiesOf(
   const { req, res, state } = exchange;
   const { capture, isBodyRead, isBodyJson } = exchange.audit;
   // The schema of another service's GraphQL is not known, so that any literal, variable or field may be a secret.
-  const isForeign = state.upstream !== undefined && isGraphql((req.url ?? '').split('?', 1)[0] ?? '');
+  const isForeign =
+    state.upstream !== undefined &&
+    (isGraphql((req.url ?? '').split('?', 1)[0] ?? '') || isOperationBody(capture.request.content));
   const header = (name: string) => headerText(res.getHeader(name));
   const { request, response } = operation ?? SINGLE_OPERATION;
   const isHidden = operation === undefined || isForeign || state.endpoint?.doNotLog === true;
