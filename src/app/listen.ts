@@ -8,6 +8,8 @@ interface Address {
   port: number;
   /** The environment variable that sets the port, for error messages. */
   variable: string;
+  /** Whether other processes may listen on the port too (SO_REUSEPORT). */
+  reusePort?: boolean;
 }
 
 /**
@@ -28,11 +30,11 @@ const connectionsOf = new WeakMap<Server, Connections>();
  * Starts listening and returns the actual port.
  * @throws StartError if the port is in use or cannot be listened on.
  */
-export async function listen(server: Server, { host, port, variable }: Address): Promise<number> {
+export async function listen(server: Server, { host, port, variable, reusePort = false }: Address): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   connectionsOf.set(server, new Connections(server));
   server.once('error', reject);
-  server.listen(port, host, resolve);
+  server.listen({ port, host, reusePort }, resolve);
   try {
     await promise;
   } catch (error) {

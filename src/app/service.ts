@@ -169,7 +169,8 @@ async function startPublic(
 ): Promise<string> {
   const { config, publicUrl } = context;
   const { server, use, giveUp, stopGraphql } = publicServer(context, gatewayConfig, { upstreams, persisted, demo });
-  const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
+  const { host, port: publicPort, reusePort } = config;
+  const port = await listen(server, { host, port: publicPort, variable: 'PORT', reusePort });
   const baseUrl = baseUrlOf(config.host, port);
   publicUrl.value = config.publicUrl ?? baseUrl;
   stack.defer(async () => {

@@ -32,7 +32,7 @@ it('every file of deploy/ that a page names exists', () => {
   const named = PAGES.flatMap((page) =>
     // What follows exec is a Deployment in the cluster.
     Array.from(
-      readFileSync(join(ROOT, page), 'utf8').matchAll(/(?<![\w/]|exec )deploy\/[\w./-]*\w/g),
+      readFileSync(join(ROOT, page), 'utf8').matchAll(/(?<![\w/]|exec )deploy\/[\w./@-]*\w/g),
       ([path]) => path,
     ),
   );

@@ -224,6 +224,10 @@ function clashes(variables: SetVariables, production: boolean): string[] {
       role !== 'worker' && port !== 0 && port === adminPort,
       `PORT and ADMIN_PORT must differ: both are ${port}, and both listeners bind to HOST`,
     ],
+    [
+      variables.REUSE_PORT === 'on' && (port === 0 || !isSet('DATABASE_URL')),
+      'REUSE_PORT=on needs a PORT other than 0, and a DATABASE_URL: only one process can open the embedded database',
+    ],
     [sasl.length % 3 !== 0, 'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be set together'],
     [
       new Set(jwtSecrets).size !== jwtSecrets.length,
@@ -272,6 +276,8 @@ function toConfig(env: Env, production: boolean) {
     host: env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
     /** The port of the public listener; 0 means any free port. */
     port: env.PORT,
+    /** Whether other processes on this machine may listen on the public port too. */
+    reusePort: env.REUSE_PORT === 'on',
     adminPort: env.ADMIN_PORT,
     /** The base URL that clients use; undefined means `http://host:port` of the public listener. */
     publicUrl: env.PUBLIC_URL,

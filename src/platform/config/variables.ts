@@ -76,6 +76,11 @@ const process = {
     description: 'port of the public listener; 0 selects a free port',
     role: 'gateway',
   }),
+  REUSE_PORT: about(z.enum(['on', 'off'], 'on or off').default('off'), {
+    description:
+      'whether several processes on this machine share PORT (SO_REUSEPORT), each with an ADMIN_PORT and a DATA_DIR of its own (docs/operations/processes.md)',
+    role: 'gateway',
+  }),
   ADMIN_PORT: about(port.default(DEFAULT_ADMIN_PORT), {
     description: 'port of the listener for `/metrics`, `/livez` and `/readyz`; keep it private',
   }),
