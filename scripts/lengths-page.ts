@@ -31,6 +31,11 @@ const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Le
     subject: ['who changed a rule, started a migration, or erased a user', '`sub` of the token', CUT],
     client_id: ['client by which a rule was changed', '`client_id` of the token', CUT],
     correlation_id: ['correlation id of the request, in bytes', '`X-Correlation-ID`', REFUSED],
+    reason: [
+      'reason for a change of a rule',
+      '`reason` of `replaceWalletRule`, `setWalletRuleStatus` and `replace_wallet_rule`',
+      REFUSED,
+    ],
   },
   transaction_ids: { id: ['id of a transaction', '`id` of a notification, of `registerTransaction`', REFUSED] },
   clients: {

@@ -156,6 +156,8 @@ export type PreviewWalletRuleInput = {
   ruleId?: string | number | null | undefined;
   /** The wallet's transfers, at most 10000. A limit counts the transfers in its currency within its window; without a list it cannot be evaluated. */
   transfers?: Array<TransferInput> | null | undefined;
+  /** With `rule`: the UUID of the wallet that it is for, which the warnings consider. */
+  walletId?: string | number | null | undefined;
 };
 
 /** The maximum number of requests of a client, in windows aligned to the clock; absent means no limit. */

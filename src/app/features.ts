@@ -53,6 +53,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
   const migrationFiles = new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() });
   const walletPages = new WalletPages(db);
   const walletRulePages = new WalletRulePages(db);
+  const networks = new Networks({ db, nowMs });
   const idempotentResponses = new IdempotentResponses({ db, nowMs });
   return {
     accounts: new Accounts(db),
@@ -61,8 +62,8 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
     walletPages,
     walletRules: new WalletRules({ db, nowMs }),
     walletRulePages,
-    walletRulePreviews: new WalletRulePreviews({ pages: walletRulePages, wallets: walletPages, nowMs }),
-    networks: new Networks({ db, nowMs }),
+    walletRulePreviews: new WalletRulePreviews({ pages: walletRulePages, wallets: walletPages, networks, nowMs }),
+    networks,
     transactions: new Transactions({
       db,
       registersByMutation,

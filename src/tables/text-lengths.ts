@@ -11,7 +11,7 @@ export const MAX_LENGTHS = {
   supervisors: { username: 255 },
   transaction_ids: { id: 128 },
   users: { email: 512, external_id: 512, name: 1_024, surname: 1_024, address: 256, erased_by: 1_024 },
-  wallet_rule_versions: { name: 1_024, subject: 1_024, client_id: 1_024, correlation_id: 1_024 },
+  wallet_rule_versions: { name: 1_024, subject: 1_024, client_id: 1_024, correlation_id: 1_024, reason: 1_024 },
   wallet_rules: { name: 1_024 },
 } as const;
 

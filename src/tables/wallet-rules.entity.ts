@@ -71,5 +71,7 @@ export const WalletRuleVersion = defineEntity({
     clientId: p.text().nullable(),
     /** The correlation id of the request in the form that its audit record has. */
     correlationId: p.text().nullable(),
+    /** Why the rule was changed, as its writer says. */
+    reason: p.text().nullable(),
   },
 });

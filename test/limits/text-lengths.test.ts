@@ -92,6 +92,16 @@ const camelRule = (name: string, field = 'balance') => ({
 
 const createRule = (input: object) =>
   mutation('createWalletRule', 'WalletRuleInput', input, `walletId: "${p.demo.wallet_id}", `);
+
+/** Changes a new rule by a mutation, with a reason. */
+async function changed(field: string, change: string, reason: string): Promise<Told> {
+  const query = `mutation($id: ID!, $reason: String) { r: ${field}(id: $id, ${change}, reason: $reason) { __typename ... on ValidationError { issues { path message } } } }`;
+  const variables = { id: await rules().created(), reason };
+  const answer = await p.call('POST', '/graphql', { token, json: { query, variables } });
+  const isValid = answer.json.data.r.__typename !== 'ValidationError';
+  return { ok: isValid, text: isValid ? answer.text : `400 ${answer.text}` };
+}
+
 const CLIENT = { grantTypes: ['CLIENT_CREDENTIALS'], scopes: [] };
 const VIEWER = { password: PASSWORD, role: 'viewer' };
 const TRANSACTION = { collection: 'TOKEN_TRANSACTIONS', type: 1 };
@@ -110,6 +120,17 @@ const TEXTS: [what: string, max: number, ways: [string, Send][]][] = [
       ['REST, replaced', async (name) => http(await rules().replace(await rules().created(), limit({ name })))],
       ['GraphQL', (name) => createRule(camelRule(name))],
       ['MCP', (name) => tool('create_wallet_rule', { wallet_id: p.demo.wallet_id, rule: limit({ name }) })],
+    ],
+  ],
+  [
+    'the reason for a change of a rule',
+    1_024,
+    [
+      ['GraphQL', (reason) => changed('setWalletRuleStatus', 'status: DISABLED', reason)],
+      [
+        'MCP',
+        async (reason) => tool('replace_wallet_rule', { rule_id: await rules().created(), rule: limit(), reason }),
+      ],
     ],
   ],
   [

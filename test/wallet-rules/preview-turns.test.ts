@@ -38,7 +38,8 @@ const previews = new WalletRulePreviews({
     find: async () => undefined,
     active: async (nodeId) => Array.from({ length: RULES }, () => ruleOf(nodeId)),
   },
-  wallets: { find: async () => ({}) },
+  wallets: { find: async () => ({ id: '', account_id: '', chain: '', created_at: '' }) },
+  networks: {} as never,
   nowMs: () => 0,
 });
 const accounts = new MemoryAccounts();

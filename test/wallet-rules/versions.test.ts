@@ -197,6 +197,51 @@ describe('the author of a version', () => {
   });
 });
 
+describe('the reason for a version', () => {
+  const REASON = 'The treasury asked for it: "ticket 7" 😀';
+  const reasonsOf = async (id: string) => (await versionsOf(database(), id)).map(({ reason }) => reason);
+
+  it('D8-13: a version keeps the reason that its author gave, by GraphQL and by MCP; without one it has none', async () => {
+    const id = await made();
+    const changes = [
+      graphql(
+        `replaceWalletRule(walletId: $wallet, id: $id, input: {${GRAPHQL_LIMIT}}, reason: ${JSON.stringify(REASON)})`,
+      ),
+      graphql(`setWalletRuleStatus(id: $id, status: DISABLED, reason: ${JSON.stringify(REASON)})`),
+      tool('replace_wallet_rule', (rule_id) => ({ rule_id, rule: autoTransfer(), reason: REASON })),
+      tool('replace_wallet_rule', (rule_id) => ({ rule_id, status: 'active', reason: REASON })),
+      rest('PUT'),
+      graphql('setWalletRuleStatus(id: $id, status: DISABLED, reason: null)'),
+    ];
+    for (const send of changes) expect((await send({ id, correlationId: 'of-reasons', by: token })).status).toBe(200);
+    const expected = [null, REASON, REASON, REASON, REASON, null, null];
+    expect(await reasonsOf(id)).toEqual(expected);
+
+    const query = `{ walletRuleVersions(ruleId: "${id}") { edges { node { reason } } } }`;
+    const { json } = await p.call('POST', '/graphql', { token, json: { query } });
+    const listed = json.data.walletRuleVersions.edges.map(({ node }: { node: { reason: string } }) => node.reason);
+    expect(listed).toEqual(expected.toReversed());
+    const call = callOf('get_wallet_rule', { rule_id: id, versions: 20 });
+    const { versions } = (await post(p, p.demo.client.client_secret, call)).json.result.structuredContent;
+    expect(versions.data.map(({ reason }: { reason: string }) => reason)).toEqual(expected.toReversed());
+  });
+
+  it('D8-13: an older version is restored by a replacement with its content and a reason', async () => {
+    const id = await made('before');
+    await rulesOf(p, token).replace(id, limit({ name: 'after' }));
+    const [first] = await versionsOf(database(), id);
+    const input = GRAPHQL_LIMIT.replace('by GraphQL', 'before').replaceAll('$id', JSON.stringify(first?.network_id));
+    const restore = graphql(`replaceWalletRule(walletId: $wallet, id: $id, input: {${input}}, reason: "as it was")`);
+    await restore({ id, correlationId: 'of-restoring', by: token });
+    const versions = await versionsOf(database(), id);
+    expect(versions.map(({ name, reason }) => [name, reason])).toEqual([
+      ['before', null],
+      ['after', null],
+      ['before', 'as it was'],
+    ]);
+  });
+});
+
 describe('the content of a version', () => {
   const own = {
     rule_logic: {

@@ -139,7 +139,7 @@ export interface Evaluation {
   explanation: Explanation[];
 }
 
-type EvaluatedRule = WalletRuleContent & { status?: RuleStatus };
+type EvaluatedRule = WalletRuleContent & { status?: RuleStatus | undefined };
 
 type IndexedFacts = Omit<Facts, 'balances'> & { balances: BalanceIndex };
 

@@ -2,9 +2,16 @@ import { type Builder, implement, inputOf, type Members, needs } from '../../api
 import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
 import { traits } from '../../api/graphql/kit/field-traits.ts';
 import { OPERATORS } from '../../tables/wallet-rule-content.ts';
-import type { Evaluation, Explanation } from './evaluate.rules.ts';
-import { type PreviewedRule, previewFactsInput, previewInput, priceOfWalletPreview } from './preview.service.ts';
+import type { Explanation } from './evaluate.rules.ts';
+import {
+  type PreviewedRule,
+  previewFactsInput,
+  previewInput,
+  priceOfWalletPreview,
+  type RulePreview,
+} from './preview.service.ts';
 import type { WalletRuleEnums, WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
+import type { RuleWarning } from './warnings.rules.ts';
 
 /** Adds the queries that evaluate whether a rule, or any active rule of a wallet, would fire, and explain why. */
 export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: WalletRuleInputType): void {
@@ -21,13 +28,34 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
       reason: ['String?', 'The reason why it could not be evaluated or can never be true; null if there is none.'],
     },
   );
-  const preview = implement(builder.objectRef<Evaluation>('WalletRulePreview'), 'Whether a rule would fire, and why.', {
-    fires: [
-      'Boolean',
-      'For an automatic transfer, whether it would be made. For a limit, whether the transfers in the window stay within the maximum. Always false if a condition could not be evaluated.',
-    ],
-    explanation: [[explanation], 'Every condition, in the order of the rule.'],
-  });
+  const warning = implement(
+    builder.objectRef<RuleWarning>('WalletRuleWarning'),
+    'Something that a rule may contain but that can hardly be meant, such as a target wallet on another chain.',
+    {
+      path: ['String', 'The path in the rule, with the names of REST: `auto_transfer_rule.target_wallet_id`.'],
+      message: ['String', 'What does not fit.'],
+    },
+  );
+  const preview = implement(
+    builder.objectRef<RulePreview>('WalletRulePreview'),
+    'Whether a rule would fire, and why.',
+    {
+      fires: [
+        'Boolean',
+        'For an automatic transfer, whether it would be made. For a limit, whether the transfers in the window stay within the maximum. Always false if a condition could not be evaluated.',
+      ],
+      explanation: [[explanation], 'Every condition, in the order of the rule.'],
+    },
+  );
+  builder.objectField(preview, 'warnings', (t) =>
+    t.field({
+      type: [warning],
+      description:
+        'What its wallet, network and currency cannot reach, and an approval by nobody. A rule with warnings can be stored.',
+      resolve: (previewed, _args, { services, principal }) =>
+        services.walletRulePreviews.warnings(principal.nodeId, previewed),
+    }),
+  );
   const previewed = implement(
     builder.objectRef<PreviewedRule>('WalletPreviewRule'),
     'An active rule of a wallet, and whether it would fire.',
@@ -54,6 +82,7 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
   const input = inputOf(builder, 'PreviewWalletRuleInput', 'A rule or its id, and the facts to evaluate it against.', {
     rule: [rule, 'The rule. Give either this or `ruleId`.'],
     ruleId: ['ID', 'The UUID of a stored rule. Give either this or `rule`.'],
+    walletId: ['ID', 'With `rule`: the UUID of the wallet that it is for, which the warnings consider.'],
     ...facts,
   });
   builder.queryFields((t) => ({

@@ -4,6 +4,9 @@ import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 import { heldMemory } from '../../platform/waiting-request.ts';
+import type { WalletRuleContent } from '../../tables/wallet-rule-content.ts';
+import type { Networks } from '../networks/networks.service.ts';
+import type { WalletPages } from '../wallets/wallets.service.ts';
 import {
   type BalanceIndex,
   type Evaluation,
@@ -15,6 +18,7 @@ import {
 } from './evaluate.rules.ts';
 import { decimalTextInput, MAX_LEAVES, walletRuleTextInput } from './wallet-rule.input.ts';
 import { contentOf, type WalletRulePages, type WalletRuleRow } from './wallet-rules.service.ts';
+import { type RuleWarning, warningsOf } from './warnings.rules.ts';
 
 const MAX_BALANCES = 1_000;
 const MAX_TRANSFERS = 10_000;
@@ -47,6 +51,7 @@ export const previewFactsInput = objectInput({
 export const previewMembers = {
   rule: walletRuleTextInput.optional(),
   rule_id: uuidInput().optional(),
+  wallet_id: uuidInput().optional(),
   ...previewFactsInput.out.shape,
 };
 
@@ -87,8 +92,15 @@ function isInstant(value: unknown): value is Instant {
 
 interface WalletRulePreviewsDependencies {
   pages: Pick<WalletRulePages, 'find' | 'active'>;
-  wallets: { find(nodeId: string, id: string): Promise<unknown> };
+  wallets: Pick<WalletPages, 'find'>;
+  networks: Pick<Networks, 'find' | 'currencies'>;
   nowMs(): number;
+}
+
+/** A rule that was evaluated, whether it would fire, and the wallet that it is for, as far as that is known. */
+export interface RulePreview extends Evaluation {
+  rule: WalletRuleContent;
+  walletId: string | undefined;
 }
 
 /** Previews whether rules would fire and why, without changing anything. */
@@ -103,8 +115,26 @@ export class WalletRulePreviews {
    * Evaluates a rule by the given facts, at the time `at` or now.
    * @throws Refusal `not_found` when the tenant has no rule with this id.
    */
-  async preview(nodeId: string, { rule, rule_id: ruleId, ...previewFacts }: PreviewInput): Promise<Evaluation> {
-    return evaluateRule(rule ?? (await this.#stored(nodeId, ruleId ?? '')), this.#factsOf(previewFacts));
+  async preview(nodeId: string, { rule, rule_id: ruleId, wallet_id, ...facts }: PreviewInput): Promise<RulePreview> {
+    const row = rule ? undefined : await this.#deps.pages.find(nodeId, ruleId ?? '');
+    if (!rule && !row) throw notFound();
+    const content = rule ?? { ...contentOf(row as WalletRuleRow), status: row?.status };
+    return { ...evaluateRule(content, this.#factsOf(facts)), rule: content, walletId: row?.wallet_id ?? wallet_id };
+  }
+
+  /** Returns the warnings about a rule that was previewed. */
+  async warnings(
+    nodeId: string,
+    { rule, walletId = '' }: Pick<RulePreview, 'rule' | 'walletId'>,
+  ): Promise<RuleWarning[]> {
+    const { wallets, networks } = this.#deps;
+    const [wallet, network, currency, target] = await Promise.all([
+      wallets.find(nodeId, walletId),
+      networks.find(nodeId, rule.network_id),
+      networks.currencies.find(nodeId, rule.network_currency_id),
+      wallets.find(nodeId, rule.auto_transfer_rule?.target_wallet_id ?? ''),
+    ]);
+    return warningsOf(rule, { wallet, network, currency, target });
   }
 
   /**
@@ -131,12 +161,6 @@ export class WalletRulePreviews {
 
   #factsOf({ balances, transfers, at }: PreviewFacts): Facts {
     return { balances, transfers, at: at ?? instantOf(this.#deps.nowMs()) };
-  }
-
-  async #stored(nodeId: string, id: string) {
-    const row = await this.#deps.pages.find(nodeId, id);
-    if (!row) throw notFound();
-    return { ...contentOf(row), status: row.status };
   }
 }
 

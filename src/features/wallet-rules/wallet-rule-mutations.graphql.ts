@@ -4,7 +4,7 @@ import { IDEMPOTENT } from '../../api/graphql/kit/field-traits.ts';
 import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
 import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
 import { type AutoTransferRule, OPERATORS, type RuleType, type TimePeriod } from '../../tables/wallet-rule-content.ts';
-import { walletRuleTextInput } from './wallet-rule.input.ts';
+import { reasonInput, walletRuleTextInput } from './wallet-rule.input.ts';
 
 /** Adds the input type of a rule, with the REST members in camelCase. */
 export function walletRuleInputType(builder: Builder) {
@@ -102,6 +102,10 @@ export function addWalletRuleEnums(builder: Builder) {
 export type WalletRuleEnums = ReturnType<typeof addWalletRuleEnums>;
 
 const IF_VERSION = 'The version that the rule must still have; otherwise PreconditionError.';
+const REASON = {
+  description: 'Why the rule is changed, at most 1,024 characters; its version keeps it.',
+  validate: { schema: reasonInput },
+};
 
 /** Adds the mutations that create, replace and enable or disable wallet rules. */
 export function addWalletRuleMutations(
@@ -141,11 +145,12 @@ export function addWalletRuleMutations(
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
         input: t.arg({ ...parsedArgument(input, walletRuleTextInput), description: 'The whole new rule.' }),
         ifVersion: t.arg.int({ description: IF_VERSION }),
+        reason: t.arg.string(REASON),
       },
-      resolve: (_root, { walletId, id, ifVersion, input: content }, context) =>
+      resolve: (_root, { walletId, id, ifVersion, reason, input: content }, context) =>
         orMember(
           context.services.walletRules.replace(
-            callerOf(context),
+            { ...callerOf(context), reason },
             { walletId, id },
             content,
             typeof ifVersion === 'number' ? [ifVersion] : undefined,
@@ -157,16 +162,17 @@ export function addWalletRuleMutations(
       type: 'WalletRule',
       ...needs('wallet-rules:write', 'Enables or disables a rule; a change raises its version.'),
       errors: errorsOf(
-        'The rule; or NotFoundError: there is no such rule; PreconditionError: the version of the rule is not `ifVersion`; ForbiddenError: the caller lacks wallet-rules:write; ValidationError: reserved for later versions.',
+        'The rule; or NotFoundError: there is no such rule; PreconditionError: the version of the rule is not `ifVersion`; ForbiddenError: the caller lacks wallet-rules:write; ValidationError: `reason` is too long.',
         PreconditionError,
       ),
       args: {
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
         status: t.arg({ type: walletRuleStatus, required: true, description: 'The new status.' }),
         ifVersion: t.arg.int({ description: IF_VERSION }),
+        reason: t.arg.string(REASON),
       },
-      resolve: (_root, { id, status, ifVersion }, context) =>
-        orMember(context.services.walletRules.setStatus(callerOf(context), id, status, ifVersion)),
+      resolve: (_root, { id, status, ifVersion, reason }, context) =>
+        orMember(context.services.walletRules.setStatus({ ...callerOf(context), reason }, id, status, ifVersion)),
     }),
   }));
 }

@@ -19,6 +19,8 @@ export const MAX_DEPTH = 8;
 export const MAX_LEAVES = 64;
 /** The greatest length of a condition's field, in characters. */
 export const MAX_FIELD_LENGTH = 1_024;
+/** The schema of the reason for a change of a rule. */
+export const reasonInput = boundedTextInput(MAX_LENGTHS.wallet_rule_versions.reason);
 const GROUPS = ['and', 'or', 'not'] as const;
 const LEAF_MEMBERS = ['field', 'op', 'value', 'network_currency_id'] as const;
 

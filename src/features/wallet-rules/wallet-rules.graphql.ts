@@ -178,6 +178,7 @@ function versionType(builder: Builder, { status }: WalletRuleEnums) {
       deleted: ['Boolean', 'Whether the rule was deleted with its wallet; `rule` is its last state.'],
       client_id: ['ID?', 'The client of that token; null if it names none or is unknown.'],
       correlation_id: ['String?', 'The correlation id of the request, as in its audit record; null if unknown.'],
+      reason: ['String?', 'Why it was made, as its author says; null if no reason was given.'],
       at: ['DateTime', 'When it was made.'],
     },
   );

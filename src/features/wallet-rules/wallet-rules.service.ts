@@ -36,7 +36,7 @@ const columns = ['id', 'node_id', 'wallet_id', ...contentColumns, 'version', 'cr
 
 const versionColumns = [
   ...(['rule_id', 'version', ...contentColumns, 'deleted', 'at'] as const),
-  ...(['subject', 'client_id', 'correlation_id'] as const),
+  ...(['subject', 'client_id', 'correlation_id', 'reason'] as const),
 ] as const;
 
 /** A filter of a list of rules; all given members must match. */
@@ -109,8 +109,10 @@ export class WalletRulePages extends RuleList {
 /** Builds a statement that writes at most one rule, and returns its row. */
 type RuleWrite = (k: Kysely<Scoped<Tables>>) => { execute(): Promise<WalletRuleRow[]> };
 
-/** Who writes a rule, in the request with this correlation id. */
-export type RuleAuthor = Pick<Caller, 'nodeId' | 'subject' | 'clientId' | 'correlationId'>;
+/** Who writes a rule, in the request with this correlation id, and why. */
+export type RuleAuthor = Pick<Caller, 'nodeId' | 'subject' | 'clientId' | 'correlationId'> & {
+  reason?: string | null | undefined;
+};
 
 /** The ids of a rule and of its wallet. A rule of another wallet counts as not found. */
 interface RulePlace {
@@ -207,7 +209,7 @@ export class WalletRules {
 
   /** Writes a rule, whose version the database writes with this author; undefined when none is written. */
   #writeAs(
-    { nodeId, subject, clientId, correlationId }: RuleAuthor,
+    { nodeId, subject, clientId, correlationId, reason }: RuleAuthor,
     write: RuleWrite,
   ): Promise<WalletRuleRow | undefined> {
     const { db } = this.#deps;
@@ -216,6 +218,7 @@ export class WalletRules {
       subject: cutTo(subject, MAX_LENGTHS.wallet_rule_versions.subject),
       client_id: clientId === undefined ? null : cutTo(clientId, MAX_LENGTHS.wallet_rule_versions.client_id),
       correlation_id: correlationKey(correlationId),
+      reason,
     };
     return db.transaction(async () => {
       await db

@@ -9,7 +9,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { OPERATORS, RULE_STATUSES, RULE_TYPES } from '../../tables/wallet-rule-content.ts';
 import { previewMembers, priceOfWalletPreview } from './preview.service.ts';
 import { rulesOfTenant, versionsOfRule } from './rule-lists.service.ts';
-import { MAX_INT32, ruleLogicTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
+import { MAX_INT32, reasonInput, ruleLogicTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
 import type { WalletRuleRow, WalletRuleVersionRow } from './wallet-rules.service.ts';
 
 /**
@@ -64,6 +64,7 @@ const walletRuleVersion = z.looseObject({
     .meta({ description: 'The supervisor or client that made the change; null if unknown.' }),
   client_id: z.string().nullable().meta({ description: 'The client of that token.' }),
   correlation_id: z.string().nullable().meta({ description: 'The correlation id of the request.' }),
+  reason: z.string().nullable().meta({ description: 'Why it was changed, if the author said so.' }),
   at: instant(),
 });
 
@@ -88,8 +89,8 @@ function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
 }
 
 function versionView(row: WalletRuleVersionRow): z.input<typeof walletRuleVersion> {
-  const { version, deleted, subject, client_id, correlation_id } = row;
-  return { version, ...contentView(row), deleted, subject, client_id, correlation_id, at: isoFromPg(row.at) };
+  const { version, deleted, subject, client_id, correlation_id, reason } = row;
+  return { version, ...contentView(row), deleted, subject, client_id, correlation_id, reason, at: isoFromPg(row.at) };
 }
 
 const walletId = uuidInput().meta({ description: "The rule's wallet, from list_wallets." });
@@ -171,14 +172,16 @@ export const walletRuleTools = [
     description:
       'Evaluates whether a rule would fire with the balances and transfers that you pass, and explains each condition. Changes nothing and reads no balances. Pass one of rule, rule_id or wallet_id. A condition without a matching fact is false, with a reason.',
     scope: 'wallet-rules:read',
-    input: objectInput({ ...previewMembers, wallet_id: uuidInput().optional() }).refine(
-      (input) => [input.rule, input.rule_id, input.wallet_id].filter((argument) => argument !== undefined).length === 1,
+    input: objectInput(previewMembers).refine(
+      ({ rule, rule_id, wallet_id }) =>
+        rule ? rule_id === undefined : (rule_id ?? wallet_id) !== undefined && !(rule_id && wallet_id),
       { path: ['rule'], message: 'must be a rule, or pass either rule_id or wallet_id instead' },
     ),
     describes: {
       rule: 'The complete rule, as for create_wallet_rule.',
       rule_id: 'A stored rule, from list_wallet_rules.',
-      wallet_id: 'Previews every active rule of this wallet (at most 500), from list_wallets.',
+      wallet_id:
+        'Previews every active rule of this wallet (at most 500), from list_wallets. With rule: the wallet that it is for.',
       balances: 'The balances of the wallet; may be empty.',
       'balances.field': 'The field as in the conditions, such as "target.balance".',
       'balances.network_currency_id': 'The currency of value.',
@@ -207,14 +210,22 @@ export const walletRuleTools = [
           }),
         )
         .optional(),
+      warnings: z
+        .array(z.strictObject({ path: z.string(), message: z.string() }))
+        .optional()
+        .meta({ description: 'What can hardly be meant, such as a target wallet on another chain.' }),
       rules: z.array(z.looseObject({})).optional().meta({
         description:
           'With wallet_id, instead of both: rule_id, name, type, priority and fires of each rule, highest priority first; unmet is the first condition that keeps it from firing.',
       }),
     }),
     missing: 'this tenant has no such rule or wallet: get rule_id from list_wallet_rules, wallet_id from list_wallets',
-    async run({ wallet_id: id, ...input }, { caller: { nodeId }, services: { walletRulePreviews }, maxCost }) {
-      if (id === undefined) return walletRulePreviews.preview(nodeId, input);
+    async run(input, { caller: { nodeId }, services: { walletRulePreviews }, maxCost }) {
+      const { wallet_id: id } = input;
+      if (id === undefined || input.rule) {
+        const { rule, walletId, ...evaluation } = await walletRulePreviews.preview(nodeId, input);
+        return { ...evaluation, warnings: await walletRulePreviews.warnings(nodeId, { rule, walletId }) };
+      }
       const cost = priceOfWalletPreview(input.balances.length + (input.transfers?.length ?? 0));
       const message = `the cost is ${cost}; at most ${maxCost} is allowed: pass fewer balances and transfers, or preview its rules by rule_id`;
       if (cost > maxCost) throw new ToolError({ code: 'limit_exceeded', message });
@@ -255,22 +266,24 @@ export const walletRuleTools = [
         .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
         .optional()
         .meta({ description: 'disabled: the rule is stored but never fires.' }),
+      reason: reasonInput.optional().meta({ description: 'Why the rule is changed; its version keeps it.' }),
     }),
     describes: { rule: 'The complete rule, as for create_wallet_rule.' },
     ignores: READ_ONLY,
     output: walletRule,
     missing: 'this tenant has no rule with that rule_id: get it from list_wallet_rules',
-    async run({ rule_id: id, rule, if_version: version, status }, call) {
+    async run({ rule_id: id, rule, if_version: version, status, reason }, call) {
       const { walletRules, walletRulePages } = call.services;
+      const author = { ...call.caller, reason };
       if (status !== undefined && rule === undefined && version === undefined)
-        return walletRuleView(await walletRules.setStatus(call.caller, id, status));
+        return walletRuleView(await walletRules.setStatus(author, id, status));
       if (rule === undefined || status !== undefined)
         throw invalidArguments([
           { path: 'rule', message: 'is required, with or without if_version; or pass only status' },
         ]);
       const { wallet_id: walletId } = orNotFound(await walletRulePages.find(call.caller.nodeId, id));
       const versions = version === undefined ? undefined : [version];
-      return walletRuleView(await walletRules.replace(call.caller, { walletId, id }, rule, versions));
+      return walletRuleView(await walletRules.replace(author, { walletId, id }, rule, versions));
     },
   }),
 ];
