@@ -7,6 +7,8 @@ import { JWK_MEMBERS } from './secret-names.ts';
 const GRAPHQL_PATH = /(?:^|\/)graphql(?:;[^/]*)?\/*$/i;
 /** Matches the name of a GraphQL endpoint before a query or fragment. */
 const GRAPHQL_ADDRESS = /(?:^|\/)graphql(?:;[^/?#]*)?\/*[?#]/i;
+/** Matches what every address with a query or a fragment contains, also in escapes. */
+const MAY_BE_ADDRESS = /[?#%\\]/;
 /**
  * Matches the names of a GraphQL operation's parameters, those of arguments that are passwords, and others that begin
  * with one of these words.
@@ -51,6 +53,7 @@ export function maskForm(text: string, options: FormOptions = {}): string {
 
 /** Masks a header value with URLs: whatever follows `?`, `#` or `&` is a pair, also in a list of them, as in `Link`. */
 export function maskAddresses(text: string, secrets: SecretNames): string {
+  if (!MAY_BE_ADDRESS.test(text)) return text;
   const isOperation = spellingsOf(text).some((spelled) => GRAPHQL_ADDRESS.test(spelled));
   const mask = pairMasker(text, { secrets, isOperation });
   if (mask === undefined) return text;

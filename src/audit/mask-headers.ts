@@ -4,7 +4,7 @@ import { MASK, withoutBareUserinfo } from './mask-values.ts';
 
 type HeaderMap = Record<string, string | string[] | undefined>;
 
-const SECRET_HEADER = /(?:authorization|cookie)$/;
+const SECRET_HEADER = /(?:authorization|cookie)$/i;
 /** Matches the subprotocols of WebSockets that are shown. Browsers can send a token in no other header: any other value may be one. */
 const PROTOCOLS = /^(?:(?:^|, *)(?:graphql-(?:transport-)?ws|mqtt|soap|wamp|v\d+\.(?:json|proto)))+$/i;
 
@@ -30,7 +30,7 @@ export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS):
   let leftOut = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
-    const isSecret = SECRET_HEADER.test(name.toLowerCase()) || secrets.isSecret(name, String(value));
+    const isSecret = SECRET_HEADER.test(name) || secrets.isSecret(name, String(value));
     const read = isSecret ? 0 : lengthRead(value);
     if (read > freeBytes) {
       leftOut += 1;
@@ -52,11 +52,12 @@ export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS):
 
 /** Returns how many characters of a header value are searched for secrets. */
 function lengthRead(value: string | string[]): number {
-  return [value].flat().reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
+  if (Array.isArray(value)) return value.reduce((sum, text) => sum + lengthRead(text), 0);
+  return Math.min(value.length, MAX_VALUE_BYTES);
 }
 
 function maskHeader(value: string | string[], secrets: SecretNames): string | string[] {
   const mask = (text: string) => secrets.maskText(maskAddresses(text, secrets));
-  const shown = [value].flat().map((text) => maskPart(text, MAX_VALUE_BYTES, mask));
-  return Array.isArray(value) ? shown : (shown[0] ?? '');
+  const shown = (text: string) => maskPart(text, MAX_VALUE_BYTES, mask);
+  return Array.isArray(value) ? value.map(shown) : shown(value);
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../lib/bounded-map.ts';
 import { type Log, withFields } from '../lib/log.ts';
 import { deepEscapeAt, MASK, maskValues, spellingsOf, valueAt } from './mask-values.ts';
 import {
@@ -31,6 +30,8 @@ const NON_ASCII = /[^\0-\x7f]/;
 const SPACED_COLON = /"\s+:/;
 /** Matches a list in a list, which may be a name and its value. */
 const PAIRS = /[[,]\s*\[/;
+/** Matches an assignment, except within a time in ISO 8601, a scheme, and what may be one of them in other letters. */
+const MAY_ASSIGN = /[:=](?<!\d-\d\dT\d\d(?::\d\d){0,2}:)|[^\0-\x7f]|bearer|basic/i;
 const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');
 
 /** Returns a text in lower case without ligatures and the like; accents follow their letters. */
@@ -109,11 +110,11 @@ export class SecretNames {
   readonly #names: ReadonlySet<string>;
   readonly #shown: ReadonlySet<string>;
   readonly #kinds = new Map<string, MaskedKind>();
-  readonly #knownTexts = new BoundedMap<string, boolean>(MAX_TEXTS);
+  /** Names of members that are no secrets, and that name none. */
+  readonly #plainNames = new Set<string>();
+  readonly #plainTexts = new Set<string>();
   /** Matches a `:` or `=` after the name of a secret, one that a value follows, and what may hide a name. */
   readonly #sign: RegExp;
-  /** Matches what `sign` does, except after the name of a member and within a time in ISO 8601. */
-  readonly #signInValue: RegExp;
   readonly #assignment: RegExp;
   readonly #shortGaps: RegExp;
 
@@ -138,10 +139,11 @@ export class SecretNames {
     const escapes = String.raw`(?:[^${letters}]|(?<=\\)[bfnrt]){0,${MAX_BEFORE_SIGN}}`;
     // A name that another follows in a path is found too.
     this.#sign = new RegExp(`[:=[\\].;](?<=${name}${gap}[:=[\\].;])`);
-    this.#signInValue = new RegExp(`(?<!"|\\d-\\d\\dt\\d\\d(?::\\d\\d){0,2})${this.#sign.source}`);
     this.#assignment = new RegExp(`[:=](?<=${name}${escapes}[:=])(?!${NO_VALUE})`, 'g');
     const apart = `[^${letters}"]`;
-    this.#shortGaps = new RegExp(`^${apart}{0,${MAX_GAP}}(?:[${letters}"]+${apart}{1,${MAX_GAP}})*[${letters}"]*$`);
+    this.#shortGaps = new RegExp(
+      `^${apart}{0,${MAX_GAP}}(?:[${letters}"]+${apart}{1,${MAX_GAP}})*[${letters}"]*${apart}*$`,
+    );
   }
 
   /** Returns these names with the changes of an endpoint. */
@@ -192,43 +194,48 @@ export class SecretNames {
   /**
    * Checks whether a text may contain a secret by its name, its scheme or its value, however it is escaped; if not, it
    * needs no masking. What names are compared by is all that is searched for, so that none is missed. `isJson` says that
-   * the text is valid JSON, or the beginning of it, which is searched in a third of the time if it has no escapes. Other
-   * short texts are remembered: requests repeat their headers and paths.
+   * the text is valid JSON, or the beginning of it, which is searched string by string if it has no escapes. Other short
+   * texts are remembered: requests repeat their headers and paths.
    */
   mayHide(text: string, isJson = false): boolean {
     if (isJson || text.length > MAX_SHORT) return this.#search(text, isJson);
-    const known = this.#knownTexts.get(text);
-    if (known !== undefined) return known;
+    if (this.#plainTexts.has(text)) return false;
     const mayHide = this.#search(text, false);
-    this.#knownTexts.set(text, mayHide);
+    if (!mayHide) remember(this.#plainTexts, text);
     return mayHide;
   }
 
   #search(text: string, isJson: boolean): boolean {
     const spellings = spellingsOf(text);
     const isPlain = isJson && spellings.length === 1 && !text.includes('\\') && !SPACED_COLON.test(text);
-    if (isPlain) return this.#searchMembers(text);
+    if (isPlain) return this.#searchStrings(text);
     const isSuspect = (spelled: string, round: number) =>
-      this.#mayName(spelled, this.#sign) || this.#mayLabel(spelled) || (round > 0 && valueAt(spelled) !== -1);
+      this.#mayName(spelled) || this.#mayLabel(spelled) || (round > 0 && valueAt(spelled) !== -1);
     return spellings.some(isSuspect) || deepEscapeAt(text, spellings) !== -1;
   }
 
-  /** Checks whether JSON without escapes may contain a secret: compares the names of its members, and searches values. */
-  #searchMembers(json: string): boolean {
+  /** Checks whether JSON without escapes may contain a secret, by the names of its members and by each of its strings. */
+  #searchStrings(json: string): boolean {
     let isLabelled = PAIRS.test(json);
-    for (let end = json.indexOf('":'); end !== -1; end = json.indexOf('":', end + 1)) {
-      const name = json.slice(json.lastIndexOf('"', end - 1) + 1, end);
-      if (this.isSecretKey(name) || /^kty$/iu.test(name)) return true;
-      isLabelled ||= IS_LABELLED.test(name);
+    for (let start = json.indexOf('"'); start !== -1; ) {
+      const end = (json.indexOf('"', start + 1) + 1 || json.length + 1) - 1;
+      const text = json.slice(start + 1, end);
+      start = json.indexOf('"', end + 1);
+      const isName = json.charAt(end + 1) === ':';
+      if (isName && this.#plainNames.has(text)) continue;
+      if (isName && (this.isSecretKey(text) || /^kty$/iu.test(text))) return true;
+      if (MAY_ASSIGN.test(text) && this.#mayName(text)) return true;
+      if (isName && IS_LABELLED.test(text)) isLabelled = true;
+      else if (isName) remember(this.#plainNames, text);
     }
-    return this.#mayName(json, this.#signInValue) || (isLabelled && this.#mayLabel(json));
+    return isLabelled && this.#mayLabel(json);
   }
 
-  #mayName(text: string, sign: RegExp): boolean {
+  #mayName(text: string): boolean {
     const plain = folded(text);
     if (SCHEME.test(plain) || !this.#shortGaps.test(plain.replaceAll('\\"', '\\_'))) return true;
     const texts = LETTER_ESCAPE.test(plain) ? [plain, ...ESCAPES.map((hidden) => plain.replace(hidden, ' '))] : [plain];
-    return texts.some((spelled) => sign.test(spelled));
+    return texts.some((spelled) => this.#sign.test(spelled));
   }
 
   /** Returns which values are masked beside the name of a member, or a JSON Pointer (RFC 6901) below one. */
@@ -308,6 +315,12 @@ export class SecretNames {
     const at = firstOf([...places, deepEscapeAt(plain, spellings)]);
     return at === -1 ? plain : plain.slice(0, at) + MASK;
   }
+}
+
+/** Adds a short text to a set, which forgets all of them now and then: that costs less than to know which was used last. */
+function remember(texts: Set<string>, text: string): void {
+  if (texts.size === MAX_TEXTS) texts.clear();
+  if (text.length <= MAX_SHORT) texts.add(text);
 }
 
 /** Returns the smallest index that is not -1; -1 without one. */

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it, vi } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
 import { maskQuery } from '../../src/audit/mask-form.ts';
 import { maskJson } from '../../src/audit/mask-json.ts';
 import { SECRETS } from '../../src/audit/mask-keys.ts';
 import { maskValues } from '../../src/audit/mask-values.ts';
 import { JWK_MEMBERS } from '../../src/audit/secret-names.ts';
+import { JsonScanner } from '../../src/lib/json-scanner.ts';
 import { percent } from '../support/audit/secret-traces.ts';
 
 const RUNS = inject('isThorough') ? 200 : 30;
@@ -294,5 +295,18 @@ describe('a JSON body without escapes', () => {
       }),
       { numRuns: RUNS * 20 },
     );
+  });
+
+  it('D1-18: is not read token by token where its strings hold no assignment, however deep its lists are nested', () => {
+    const page = {
+      edges: [{ node: { at: '2026-11-28T10:20:30.123Z', wallets: { edges: [{ node: { chain: 'tot' } }] } } }],
+    };
+    const deep = Array.from({ length: 12 }).reduce((inner) => [{ inner }], page);
+    const read = vi.spyOn(JsonScanner.prototype, 'next');
+    const how = { maxBytes: LIMIT, truncated: false, wellFormed: true };
+    expect(maskBody('application/json', JSON.stringify(deep), how)).toBe(JSON.stringify(deep));
+    expect(maskBody('application/json', '[{"a":"otp: ZQ"}]', { ...how, wellFormed: false })).toBe('[{"a":"otp:***"}]');
+    expect(read.mock.contexts.length).toBe([...'[{"a":"otp: ZQ"}]'.matchAll(/"[^"]*"|[[\]{}]/g)].length + 1);
+    read.mockRestore();
   });
 });
