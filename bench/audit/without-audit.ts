@@ -16,7 +16,7 @@ await using _service = await startService({
   overrides: {
     audit: {
       record: (_exchange, _aborted, kept) => kept(),
-      recordOperation() {},
+      recordOperation: () => Promise.resolve(),
       recordUnparsed: (_unparsed, _atMs, kept) => kept(),
     },
   },

@@ -48,7 +48,7 @@ export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.Pr
  * GET /health answers 200; a worker, which has none, when its operator's listener says that it is ready.
  */
 export async function startProduct(options: ProductOptions): Promise<Server> {
-  const [port, adminPort] = [await freePort(), await freePort()];
+  const [port, adminPort] = [options.env?.PORT ?? (await freePort()), await freePort()];
   const env = { ...productEnv(options), PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   const nodeOptions = startArguments(options.servers);
   const main = nodeOptions.pop() ?? '';
