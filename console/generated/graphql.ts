@@ -18,6 +18,10 @@ export type AccountFilter = {
 
 /** Filters audit records; all given members must match. */
 export type AuditFilter = {
+  /** Whether to leave out what anybody read: GET and HEAD requests, and GraphQL operations other than mutations. */
+  changesOnly?: boolean | null | undefined;
+  /** The client id, whatever the subject: also of requests with a wrong secret of it. */
+  clientId?: string | number | null | undefined;
   /** The exact correlation id. */
   correlationId?: string | null | undefined;
   /** Leave out what this subject read: GET and HEAD requests, and GraphQL operations other than mutations. */

@@ -41,14 +41,14 @@ async function runRetention(context: Context, signal: AbortSignal): Promise<void
 }
 
 /**
- * Starts the work of a worker: it applies events, relays the outbox, runs user migrations and does the housekeeping.
+ * Starts the work of a worker: it applies events, relays the outbox, runs user migrations and audit exports, and does the housekeeping.
  */
 export async function startConsumers(context: Context, stack: AsyncDisposableStack): Promise<void> {
   const subscriptions = [...(await startTransactionConsumers(context)), await startReferenceConsumers(context)];
   stack.defer(async () => {
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
   });
-  for (const part of [context.outbox, context.migrationJobs]) {
+  for (const part of [context.outbox, context.migrationJobs, context.auditExports]) {
     part.start();
     stack.defer(() => part.stop());
   }

@@ -11,6 +11,8 @@ import { ObservedBus } from '../events/bus/observed-bus.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
+import { downloadAuditExport } from '../features/audit-records/audit-exports.rest.ts';
+import { AuditExportPages, AuditExports } from '../features/audit-records/audit-exports.service.ts';
 import { AuditPages } from '../features/audit-records/audit-records.service.ts';
 import { RpcProvider } from '../features/gas-fee/rpc-provider.store.ts';
 import { RejectedWebhooks } from '../features/webhook/webhook.rest.ts';
@@ -151,6 +153,11 @@ export async function createContext({ config, secrets, log: baseLog, overrides, 
     ...audit,
     auditErasure,
     auditPages: new AuditPages(db),
+    auditExports: new AuditExports({
+      ...{ db, log, nowMs, keys: secrets.auditKeys },
+      downloadPath: () => `${publicUrl.path}${downloadAuditExport.path}`,
+    }),
+    auditExportPages: new AuditExportPages(db),
     health,
     memory: new MemoryAccounts(),
     ...access,

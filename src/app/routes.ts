@@ -5,6 +5,7 @@ import type { Route } from '../api/rest/route.ts';
 import { pageRoutes } from '../api/rest/static-files.rest.ts';
 import { listAccounts } from '../features/accounts/accounts.rest.ts';
 import { getAsset } from '../features/assets/assets.rest.ts';
+import { downloadAuditExport } from '../features/audit-records/audit-exports.rest.ts';
 import { getGasFees } from '../features/gas-fee/gas-fee.rest.ts';
 import { assignNetwork } from '../features/networks/networks.rest.ts';
 import { consoleSessionRoutes } from '../features/oauth/console-session.rest.ts';
@@ -27,6 +28,7 @@ const routes = [
   getGasFees,
   ...mcpRoutes,
   ...graphqlRoutes,
+  downloadAuditExport,
 ];
 
 /** The services that all routes together call. */

@@ -23,8 +23,8 @@ export interface AuditFilter {
   subject?: string | undefined;
   /** A path pattern, or one of the root fields of a GraphQL operation. */
   operation?: string | undefined;
-  /** Leaves out what a subject read; `mutations` are the root fields of GraphQL that change something. */
-  hiddenReads?: { subject: string; mutations: readonly string[] } | undefined;
+  /** Leaves out what a subject read, or anybody; `mutations` are the root fields of GraphQL that change something. */
+  hiddenReads?: { subject: string | undefined; mutations: readonly string[] } | undefined;
   /** The earliest time, inclusive, as text that PostgreSQL parses as a timestamp. */
   since?: string | undefined;
   /** The end of the period, exclusive, as text that PostgreSQL parses as a timestamp. */
@@ -55,7 +55,7 @@ export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, 
       ? []
       : [
           eb.or([
-            eb('subject', 'is distinct from', hiddenReads.subject),
+            ...(hiddenReads.subject === undefined ? [] : [eb('subject', 'is distinct from', hiddenReads.subject)]),
             eb.and([
               eb('method', 'not in', ['GET', 'HEAD']),
               eb.or([eb('operation', 'is', null), eb('operation', '~', changing(hiddenReads.mutations))]),

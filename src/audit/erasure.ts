@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db } from '../platform/database/database.ts';
 import { textColumn } from '../platform/database/row-sets.ts';
+import { withdrawExportsOf } from './export-withdrawal.ts';
 import type { AuditSeals } from './seals.ts';
 
 /** The greatest number of records that one statement finds. */
@@ -29,8 +30,17 @@ export class AuditErasure {
     return this.#seals.add({ kind: 'erasure', user: userId });
   }
 
-  /** Erases the records of the user's tenant that have noted the user, and returns their number. */
+  /**
+   * Erases the records of the user's tenant that have noted the user, and returns their number. Exports with such records
+   * are deleted.
+   */
   async erase(userId: string): Promise<number> {
+    const total = await this.#eraseRecords(userId);
+    await withdrawExportsOf(this.#db, userId);
+    return total;
+  }
+
+  async #eraseRecords(userId: string): Promise<number> {
     for (let total = 0; ; ) {
       const records = await this.#unscoped().raw(
         (sql) => sql<{ at: string; id: string }>`

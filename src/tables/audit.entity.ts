@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { ofNode, withinNode } from './references.ts';
 
 /**
  * The audit record of a request that was answered or aborted. The table is partitioned by month of `at`; `nodeId` is
@@ -72,4 +73,63 @@ export const AuditSeal = defineEntity({
     signature: p.blob().$type<Uint8Array>().nullable(),
   },
   indexes: [{ name: 'audit_seals_of_chain', properties: ['chainId', 'position'], where: 'chain_id is not null' }],
+});
+
+/** An export of audit records that somebody of a tenant has asked for. */
+export const AuditExport = defineEntity({
+  name: 'AuditExport',
+  tableName: 'audit_exports',
+  properties: {
+    id: p.uuid().primary(),
+    nodeId: ofNode(),
+    status: p.enum(['waiting', 'running', 'ready', 'failed', 'expired']),
+    /** The filter as it was asked for, which the manifest has. */
+    asked: p.json().$type<Record<string, string>>(),
+    /** The conditions of the filter. */
+    filter: p.json().$type<object>(),
+    requestedBy: p.text(),
+    createdAt: p.datetime(6).$type<string>(),
+    finishedAt: p.datetime(6).$type<string>().nullable(),
+    expiresAt: p.datetime(6).$type<string>().nullable(),
+    /** The records that are written so far, of how many; null until that is known. */
+    records: p.integer().defaultRaw('0'),
+    total: p.integer().nullable(),
+    /** The bytes of its files so far. */
+    bytes: p.integer().defaultRaw('0'),
+    /** The number of findings of the verification. */
+    problems: p.integer().nullable(),
+    /** Why it failed. */
+    reason: p.text().nullable(),
+    /** The last part of the next download's path; each download replaces it. */
+    downloadKey: p.uuid().nullable(),
+    /** What another process continues with. */
+    state: p.json().$type<object>().nullable(),
+    leaseOwner: p.uuid().nullable(),
+    leaseUntil: p.datetime(6).$type<string>().nullable(),
+  },
+  uniques: [{ properties: ['nodeId', 'id'] }],
+  indexes: [
+    { name: 'audit_exports_page', properties: ['nodeId', 'createdAt', 'id'] },
+    {
+      name: 'audit_exports_open',
+      expression:
+        "create unique index audit_exports_open on audit_exports using btree (node_id) where (status = any (array['waiting'::text, 'running'::text]))",
+    },
+  ],
+});
+
+/** A chunk of a file of an export. They are deleted when the export expires or fails. */
+export const AuditExportChunk = defineEntity({
+  name: 'AuditExportChunk',
+  tableName: 'audit_export_chunks',
+  properties: {
+    exportId: p.uuid().primary(),
+    /** The number of the chunk in its export, from 0. */
+    seq: p.integer().primary(),
+    nodeId: p.uuid(),
+    auditExport: withinNode(AuditExport, 'export_id').deleteRule('cascade'),
+    file: p.text(),
+    bytes: p.blob().$type<Uint8Array>(),
+  },
+  indexes: [{ name: 'audit_export_chunks_file', properties: ['exportId', 'file', 'seq'] }],
 });

@@ -16,6 +16,8 @@ export const TENANT_TABLES: TenantTables = {
   account_superblocks: true,
   accounts: true,
   assets: true,
+  audit_export_chunks: true,
+  audit_exports: true,
   audit_records: true,
   client_quotas: true,
   client_secrets: true,

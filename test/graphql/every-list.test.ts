@@ -216,7 +216,13 @@ describe('the number of SQL statements', () => {
   const STATEMENTS: Record<string, number> = {
     ...{ 'Query.accounts': 12, 'Query.wallets': 15, 'Query.walletRules': 5, 'Query.networks': 2, 'Query.users': 2 },
     ...{ 'Query.migrations': 6, 'Query.transactions': 5, 'Query.assets': 2, 'Query.clients': 3 },
-    ...{ 'Query.supervisors': 3, 'Query.auditRecords': 2, 'Query.walletRuleVersions': 3, 'Query.networkCurrencies': 2 },
+    ...{
+      'Query.supervisors': 3,
+      'Query.auditRecords': 2,
+      'Query.auditExports': 2,
+      'Query.walletRuleVersions': 3,
+      'Query.networkCurrencies': 2,
+    },
   };
 
   it.each(roots)(

@@ -29,7 +29,7 @@ const OF_TYPE = byName<Permission | null>([
   ['tokens:read', 'Asset'],
   ['transactions:read', 'Transaction TransactionEvent TransactionUpdate TransactionStat'],
   ['clients:manage', 'Client TokenExpiry RateLimit Supervisor'],
-  ['audit:read', 'AuditRecord'],
+  ['audit:read', 'AuditRecord AuditExport'],
 ]);
 const OF_MUTATION = byName<Permission | null>([
   ['wallet-rules:write', 'createWalletRule replaceWalletRule setWalletRuleStatus'],
@@ -42,6 +42,7 @@ const OF_MUTATION = byName<Permission | null>([
     'createClient updateClient patchClient rotateClientSecret setClientStatus createSupervisor setSupervisorStatus',
   ],
   ['clients:manage', 'setSupervisorPassword setSupervisorRole unlockSupervisor revokeSessions'],
+  ['audit:read', 'requestAuditExport'],
   [null, 'changeOwnPassword endOwnSessions'],
 ]);
 
@@ -85,6 +86,8 @@ const ARGUMENTS: Record<string, string> = {
   'Query.user': '(id: "x")',
   'Query.migration': '(id: "x")',
   'Query.asset': '(id: "x")',
+  'Query.auditExport': '(id: "x")',
+  'Mutation.requestAuditExport': '(filter: {})',
   'Mutation.migrateUser': '(input: {walletAddress: "x"})',
   'Mutation.migrateUsers': '(users: [{walletAddress: "x"}])',
   'Mutation.startUserMigration': '(file: $file)',

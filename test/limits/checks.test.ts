@@ -26,6 +26,10 @@ const UNCHECKED: Record<string, Record<string, string>> = {
       'correlation_id method path query headers remote_address real_ip request_body response_body previous_hash hash salts digests subject client_id operation noted_users',
     audit_seals: 'kind body signature',
   },
+  'a tenant asks for one export at a time, in the body of a request': {
+    audit_exports: 'status asked filter requested_by reason state',
+    audit_export_chunks: 'file bytes',
+  },
   'processes and operators of the installation write them, no caller': {
     processes: 'role version host state',
     dead_letter_decisions: 'topic decision reason decided_by',

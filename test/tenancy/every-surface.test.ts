@@ -30,6 +30,12 @@ const APART: Record<string, string> = {
   'Subscription.transactionUpdates(filter.idOrHash)': 'reads the log of the node: has a test of its own',
   'Query.transactionStats': 'names nothing: test/transactions/filters.test.ts has two nodes',
   'Query.auditRecords(filter.hideReadsOf)': 'leaves out records, whoever is named',
+  ...Object.fromEntries(
+    ['clientId', 'correlationId', 'hideReadsOf', 'path', 'pathPrefix', 'subject'].map((name) => [
+      `Mutation.requestAuditExport(filter.${name})`,
+      'the export has records of the own node: test/audit/audit-export-job.test.ts has two nodes',
+    ]),
+  ),
   'Mutation.changeOwnPassword': 'the caller',
   'Mutation.endOwnSessions': 'the caller',
   'Query.networkCurrencies(networkId)': 'networks are of no node',

@@ -48,7 +48,7 @@ function plantInEveryRow(): void {
 
 /** The value of an argument or of a part of a path, by its name. */
 function namedValue(name: string): unknown {
-  const given: Readonly<Record<string, unknown>> = { ...mine, balances: [], id: mine.asset };
+  const given: Readonly<Record<string, unknown>> = { ...mine, balances: [], id: mine.asset, key: mine.exportKey };
   const value = given[name.replace('_id', '')];
   if (value === undefined) throw new Error(`no value for ${name}`);
   return value;

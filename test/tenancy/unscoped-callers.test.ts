@@ -8,6 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const CALLERS = {
   'src/features/clients/client-administration.service.ts': 1,
   'src/access/clients/clients.service.ts': 1,
+  'src/features/audit-records/audit-exports.service.ts': 1,
   'src/access/limits/quota-store.ts': 2,
   'src/access/revocation/access-changes.ts': 3,
   'src/access/revocation/access-directory.ts': 4,
@@ -24,6 +25,7 @@ const CALLERS = {
   'src/audit/audit-writer.ts': 1,
   'src/audit/chain-keeper.ts': 1,
   'src/audit/erasure.ts': 1,
+  'src/audit/export-withdrawal.ts': 1,
   'src/audit/export/record-export.ts': 1,
   'src/audit/seals.ts': 1,
   'src/audit/verification/redaction.ts': 1,

@@ -25,12 +25,25 @@ export class ExportError extends Error {
 }
 
 /**
- * The folder of an export. What is appended to its files counts once it is saved, together with the state of the export:
- * another run begins there. Only one process at a time can open it.
+ * Where an export is written. What is appended counts once it is saved, together with the state of the export: another run
+ * begins there.
  */
-export class ExportFolder<State> implements Disposable {
+export interface ExportTarget<State> {
+  /** The name of the target in messages. */
   readonly path: string;
-  /** The state that an interrupted run has saved; undefined in a new folder. */
+  /** The state that an interrupted run has saved; undefined for a new export. */
+  readonly saved: State | undefined;
+  append(name: string, text: string): void;
+  save(state: State): void | Promise<void>;
+  /** Returns the size of each file in bytes, and its SHA-256 in hexadecimal digits. */
+  digests(): Promise<Record<string, { bytes: number; sha256: string }>>;
+  /** Writes the last files of the export, which cannot be continued any more. `findings` are those of the verification. */
+  finish(files: Record<string, string | Buffer>, findings: number): void | Promise<void>;
+}
+
+/** The folder of an export. Only one process at a time can open it. */
+export class ExportFolder<State> implements ExportTarget<State>, Disposable {
+  readonly path: string;
   readonly saved: State | undefined;
   readonly #lock: FileLock;
   readonly #files = new Map<string, number>();
@@ -69,7 +82,6 @@ export class ExportFolder<State> implements Disposable {
     writeWhole(join(this.path, PROGRESS), JSON.stringify({ sizes, state }));
   }
 
-  /** Returns the size of each file in bytes, and its SHA-256 in hexadecimal digits. */
   async digests(): Promise<Record<string, { bytes: number; sha256: string }>> {
     const digests: Record<string, { bytes: number; sha256: string }> = {};
     for (const [name, fd] of this.#files) {
@@ -80,7 +92,6 @@ export class ExportFolder<State> implements Disposable {
     return digests;
   }
 
-  /** Writes the last files of the export, which cannot be continued any more. */
   finish(files: Record<string, string | Buffer>): void {
     for (const [name, content] of Object.entries(files)) writeWhole(join(this.path, name), content);
     rmSync(join(this.path, PROGRESS));

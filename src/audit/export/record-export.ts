@@ -1,4 +1,5 @@
 import { type KeyObject, sign } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expressionBuilder } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
 import type { SqlTag } from '../../platform/database/tenant-db.ts';
@@ -11,9 +12,10 @@ import { FindingList } from '../verification/findings.ts';
 import { SealedAudit } from '../verification/sealed.ts';
 import { IS_LONG, verifyAudit } from '../verification/verification.ts';
 import { csvRecord } from './csv.ts';
-import { ExportError, ExportFolder } from './export-folder.ts';
+import { ExportError, ExportFolder, type ExportTarget } from './export-folder.ts';
 
-const FILES = { records: 'records.jsonl', table: 'records.csv', chain: 'chain.csv' } as const;
+/** The files with records and leaves. */
+export const FILES = { records: 'records.jsonl', table: 'records.csv', chain: 'chain.csv' } as const;
 /** The format of an export, which its manifest states. */
 const EXPORT_FORMAT = 1;
 /** The most records that are in memory; each has up to 128 KiB to hash. */
@@ -35,6 +37,8 @@ interface WrittenChain {
   to?: number;
   /** The index up to which nothing is left to write. */
   done: number;
+  /** The position of the last seal that names no position behind that. */
+  seal: number;
   /** The index up to which positions are being written, and whether a checkpoint names it. */
   reach: number;
   isSealed: boolean;
@@ -44,7 +48,7 @@ interface WrittenChain {
   unsealed: number;
 }
 
-interface ExportState {
+export interface ExportState {
   asked: Asked;
   filter: AuditFilter;
   /** The chains that have records of the filter: how many, and the index of the last one. Undefined until it is known. */
@@ -59,12 +63,16 @@ interface ExportInput {
   db: Db;
   /** The keys whose signatures count in the verification. The first one is private, and signs the manifest. */
   keys: readonly [KeyObject, ...KeyObject[]];
-  folder: string;
   asked: Asked;
   /** The filter. Its `until` is set, so that a continued export has the same period. */
   filter: AuditFilter;
   /** Interrupts the export, which another run then continues. */
   signal: AbortSignal;
+  /**
+   * How long a transaction of the export may take, in ms, after which it saves; by default all records are read in one.
+   * The verification always has one.
+   */
+  partMs?: number;
   onProgress(progress: { what: 'exported' | 'verified'; done: number; total: number }): void;
 }
 
@@ -76,46 +84,76 @@ export type ExportManifest = Awaited<ReturnType<AuditExport['finish']>>;
  * between the checkpoints around them, and a signed manifest. Continues an interrupted export of the same filter.
  * @throws ExportError when the folder cannot be used, or the signal aborts.
  */
-export async function exportAudit(input: ExportInput): Promise<ExportManifest> {
+export async function exportAudit(input: ExportInput & { folder: string }): Promise<ExportManifest> {
   using folder = new ExportFolder<ExportState>(input.folder, Object.values(FILES));
-  const auditExport = new AuditExport(input, folder);
-  await input.db.transaction(() => auditExport.write());
-  return await auditExport.finish();
+  const saved = JSON.stringify(folder.saved?.asked.filter ?? input.asked.filter);
+  if (saved !== JSON.stringify(input.asked.filter))
+    throw new ExportError(`${input.folder} has an interrupted export of ${saved}: repeat that, or give a new folder`);
+  return await exportTo(folder, input);
 }
+
+/** Exports like `exportAudit`, or continues, in any target. */
+export async function exportTo(target: ExportTarget<ExportState>, input: ExportInput): Promise<ExportManifest> {
+  const auditExport = new AuditExport(input, target);
+  while (!(await input.db.transaction(() => auditExport.write()))) {
+    await auditExport.save();
+    await nextTurn();
+  }
+  await auditExport.save();
+  return auditExport.finish();
+}
+
+/** Thrown to end a transaction of an export, which continues in another. */
+const PART_END = new Error('the part has ended');
 
 class AuditExport {
   readonly #input: ExportInput;
-  readonly #folder: ExportFolder<ExportState>;
+  readonly #target: ExportTarget<ExportState>;
   readonly #state: ExportState;
   readonly #sealed: SealedAudit;
-  #savedAt = performance.now();
+  #savedTick = performance.now();
 
-  constructor(input: ExportInput, folder: ExportFolder<ExportState>) {
+  constructor(input: ExportInput, target: ExportTarget<ExportState>) {
     const { asked, filter, keys } = input;
     this.#input = input;
-    this.#folder = folder;
-    this.#state = folder.saved ?? {
+    this.#target = target;
+    this.#state = target.saved ?? {
       ...{ asked, filter, written: [], after: ['-infinity', '00000000-0000-0000-0000-000000000000'] },
     };
-    const saved = JSON.stringify(this.#state.asked.filter);
-    if (saved !== JSON.stringify(asked.filter))
-      throw new ExportError(`${input.folder} has an interrupted export of ${saved}: repeat that, or give a new folder`);
     this.#sealed = new SealedAudit(this.#unscoped(), keys, new FindingList());
   }
 
-  /** Writes the records and the leaves, in a transaction that sees the database as it is at one moment. */
-  async write(): Promise<void> {
+  /**
+   * Writes records and leaves, in a transaction that sees the database as it is at one moment. Returns whether none are
+   * left. The state must be saved afterwards.
+   */
+  async write(): Promise<boolean> {
     await this.#unscoped().raw((sql) => sql`set transaction isolation level repeatable read, read only`);
-    await this.#sealed.read();
+    if (this.#sealed.count === 0) await this.#sealed.read();
+    try {
+      await this.#writePart();
+    } catch (error) {
+      if (error === PART_END) return false;
+      throw error;
+    }
+    return true;
+  }
+
+  async save(): Promise<void> {
+    await this.#target.save(this.#state);
+    this.#savedTick = performance.now();
+    this.#stopIfAborted();
+  }
+
+  async #writePart(): Promise<void> {
     const { written } = this.#state;
     for (const [number, { chain, last }] of (await this.#plan()).entries()) {
       if (number < written.length - 1) continue;
-      const none = { done: -1, reach: -1, isSealed: true, positions: 0, records: 0, unsealed: 0 };
+      const none = { done: -1, seal: 0, reach: -1, isSealed: true, positions: 0, records: 0, unsealed: 0 };
       written[number] ??= { chain, ...none };
       if (chain === null) await this.#writeUnchained(written[number]);
       else await this.#writeChain(chain, Number(last), written[number]);
     }
-    this.#folder.save(this.#state);
   }
 
   /** Verifies the period, and writes the manifest, which ends the export. */
@@ -141,12 +179,12 @@ class AuditExport {
         chain === null ? [] : [{ chain, from, to, positions, records: count }],
       ),
       verification: { findings: findingCount, records, chains, seals, unsigned, unchained },
-      files: await this.#folder.digests(),
+      files: await this.#target.digests(),
       ...{ completed_at: new Date().toISOString(), key: keyId(keys[0]) },
     };
     const text = `${JSON.stringify(manifest, null, 2)}\n`;
     const signature = sign(null, Buffer.from(text), keys[0]);
-    this.#folder.finish({ 'manifest.sig': signature, 'manifest.json': text });
+    await this.#target.finish({ 'manifest.sig': signature, 'manifest.json': text }, findingCount);
     return manifest;
   }
 
@@ -157,8 +195,9 @@ class AuditExport {
           select chain_id as chain, coalesce(max(chain_index), -1) as last, count(*) as records from audit_records
           where ${this.#matches()} group by chain_id order by chain_id nulls last`,
       );
-      this.#folder.append(FILES.table, csvRecord(['chain', 'index', ...RECORD_COLUMNS]));
-      this.#folder.append(FILES.chain, csvRecord(['chain', 'index', 'leaf', 'previous']));
+      this.#target.append(FILES.table, csvRecord(['chain', 'index', ...RECORD_COLUMNS]));
+      this.#target.append(FILES.chain, csvRecord(['chain', 'index', 'leaf', 'previous']));
+      this.#report();
     }
     return this.#state.plan;
   }
@@ -168,16 +207,19 @@ class AuditExport {
    * checkpoint to the last record.
    */
   async #writeChain(chain: string, last: number, written: WrittenChain): Promise<void> {
-    const heads = this.#sealed.headsOf(chain);
+    await this.#writeReach(written);
+    const heads = this.#sealed.headsOf(chain, written.seal);
     let head = (await heads.next()).value;
     let before = -1;
-    await this.#writeReach(written);
     for (
       let next = await this.#nextMatch(chain, written.done);
       next !== undefined;
       next = await this.#nextMatch(chain, written.done)
     ) {
-      for (; head && head.index < next; head = (await heads.next()).value) before = Math.max(before, head.index);
+      for (; head && head.index < next; head = (await heads.next()).value) {
+        before = Math.max(before, head.index);
+        written.seal = head.position;
+      }
       written.done = Math.max(before, written.done);
       Object.assign(written, { reach: head?.index ?? last, isSealed: head !== undefined });
       await this.#writeReach(written);
@@ -202,7 +244,7 @@ class AuditExport {
       );
       this.#write(rows, written);
       written.done = rows.length < PAGE ? reach : Number(rows.at(-1)?.chain_index);
-      this.#saveInTime();
+      await this.#saveInTime();
     }
   }
 
@@ -216,7 +258,7 @@ class AuditExport {
       const last = rows.at(-1);
       if (last) this.#state.after = [last.at, last.id];
       size = rows.length;
-      this.#saveInTime();
+      await this.#saveInTime();
     }
   }
 
@@ -247,23 +289,27 @@ class AuditExport {
       written.records += 1;
       if (!written.isSealed) written.unsealed += 1;
     }
-    this.#folder.append(FILES.records, records);
-    this.#folder.append(FILES.table, table);
-    this.#folder.append(FILES.chain, leaves);
+    this.#target.append(FILES.records, records);
+    this.#target.append(FILES.table, table);
+    this.#target.append(FILES.chain, leaves);
   }
 
-  #saveInTime(): void {
+  async #saveInTime(): Promise<void> {
+    const { partMs, signal } = this.#input;
+    this.#report();
+    if (performance.now() - this.#savedTick < (partMs ?? SAVE_MS) && !signal.aborted) return;
+    if (partMs !== undefined) throw PART_END;
+    await this.save();
+  }
+
+  #report(): void {
     const { plan = [], written } = this.#state;
     this.#input.onProgress({ what: 'exported', done: sum(written, 'records'), total: sum(plan, 'records') });
-    if (performance.now() - this.#savedAt < SAVE_MS && !this.#input.signal.aborted) return;
-    this.#folder.save(this.#state);
-    this.#savedAt = performance.now();
-    this.#stopIfAborted();
   }
 
   #stopIfAborted(): void {
-    const { signal, folder } = this.#input;
-    if (signal.aborted) throw new ExportError(`interrupted: repeat the command to continue the export in ${folder}`);
+    if (!this.#input.signal.aborted) return;
+    throw new ExportError(`interrupted: repeat the command to continue the export in ${this.#target.path}`);
   }
 
   #matches() {

@@ -6,6 +6,7 @@ import type { Tables } from '../../tables/tables.ts';
 import { columnDigests } from '../audit-chain.ts';
 import { type AuditFilter, auditConditions } from '../audit-filter.ts';
 import { RECORD_COLUMNS } from '../audit-record.ts';
+import { withdrawExports } from '../export-withdrawal.ts';
 import type { AuditSeals, Statement } from '../seals.ts';
 import { type ChainedRow, contentLeaf } from './chained.ts';
 
@@ -52,7 +53,8 @@ export class AuditRedaction {
   ): Promise<number> {
     const redaction = randomUUID();
     let rows: ChainedRow[] = [];
-    for (let total = 0; ; ) {
+    let total = 0;
+    for (;;) {
       const last = rows.at(-1);
       const statement = async (): Promise<Redaction | undefined> => {
         rows = await this.#next(last);
@@ -72,8 +74,10 @@ export class AuditRedaction {
       });
       total += rows.length;
       onBatch(total);
-      if (rows.length < BATCH) return total;
+      if (rows.length < BATCH) break;
     }
+    if (total > 0) await withdrawExports(this.#db, 'records were redacted: ask for it again');
+    return total;
   }
 
   /** Returns the next records that match, from the oldest on, behind the last one of the batch before. */

@@ -175,9 +175,12 @@ export class SealedAudit {
     return [];
   }
 
-  /** Yields what checkpoints and the end of a chain state of its records, in the order of their indices. */
-  async *headsOf(chain: string): AsyncGenerator<SealedHead, undefined> {
-    for (let after = 0; ; ) {
+  /**
+   * Yields what checkpoints and the end of a chain state of its records, in the order of their indices, from the seal
+   * behind the position `from` on.
+   */
+  async *headsOf(chain: string, from = 0): AsyncGenerator<SealedHead, undefined> {
+    for (let after = from; ; ) {
       const rows = await this.#read(
         (sql) => sql`chain_id = ${chain} and kind in ('checkpoint', 'closed') and position > ${after}`,
       );

@@ -1,25 +1,32 @@
 import type { GraphQLResolveInfo } from 'graphql';
-import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
+import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { withoutNulls } from '../../api/graphql/kit/camel-input.ts';
-import { connectionResolver } from '../../api/graphql/kit/pages.ts';
+import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
+import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
+import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import type { AuditFilter, AuditRecordRow } from '../../audit/audit-filter.ts';
+import type { AuditExportRow } from '../../audit/export/stored-export.ts';
 import { textInput, wholeNumberInput } from '../../lib/input.ts';
 import { pgFromInstant } from '../../lib/instants.ts';
+import type { AuditExportPages, AuditExports } from './audit-exports.service.ts';
 import type { AuditPages } from './audit-records.service.ts';
 
 declare module '../../api/shared/services.ts' {
   interface FeatureServices {
+    auditExportPages: AuditExportPages;
+    auditExports: AuditExports;
     auditPages: AuditPages;
   }
 }
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
+    AuditExport: AuditExportRow;
     AuditRecord: AuditRecordRow;
   }
 }
 
-/** Adds the type of audit records and the query for them. */
+/** Adds the types of audit records and their exports, with the queries for them. */
 export function addAuditRecords(builder: Builder): void {
   implement(
     builder.objectRef<AuditRecordRow>('AuditRecord'),
@@ -83,6 +90,84 @@ export function addAuditRecords(builder: Builder): void {
       ),
     }),
   }));
+  addAuditExports(builder, filter);
+}
+
+/** Adds the type of exports, the mutation that asks for one, and the queries for them. */
+function addAuditExports(builder: Builder, filter: ReturnType<typeof auditFilter>): void {
+  const status = enumOf<AuditExportRow['status']>(builder, 'AuditExportStatus', 'The status of an export.', {
+    waiting: 'Exports of other tenants come first.',
+    running: 'Its records are being written, or have been and are being verified.',
+    ready: 'It can be downloaded.',
+    failed: 'It has no files; `reason` says why.',
+    expired: 'Its files were deleted after 24 hours, or replaced by a later export.',
+  });
+  implement(
+    builder.objectRef<AuditExportRow>('AuditExport'),
+    'An export of audit records: an archive that others can verify without this service.',
+    {
+      id: ['ID', 'A UUID.'],
+      asked: ['JSON', 'The members of the filter that were asked for.'],
+      records: ['Int', 'The number of records that are written so far.'],
+      total: ['Int?', 'The number of records that match; null until it is known.'],
+      bytes: ['Int', 'The size of its files so far, uncompressed: 1 GiB at most.'],
+      problems: ['Int?', 'The number of findings of `portcullis audit verify` in the period; null until it has ended.'],
+      reason: ['String?', 'Why it has failed; otherwise null.'],
+      requested_by: ['String', 'The `sub` of the token that asked for it.'],
+      created_at: ['DateTime', 'When it was asked for.'],
+      finished_at: ['DateTime?', 'When it ended; null until then.'],
+      expires_at: ['DateTime?', 'When its files are deleted; null if it has never had any.'],
+    },
+  );
+  builder.objectFields('AuditExport', (t) => ({
+    status: t.field({
+      type: status,
+      description: 'Its status.',
+      resolve: (row, _args, { services }) => services.auditExports.statusOf(row),
+    }),
+    downloadPath: t.string({
+      nullable: true,
+      description:
+        'The path of the archive (ZIP), for a GET with a token that has audit:read. It works once; then this is another path. Null unless READY.',
+      resolve: (row, _args, { services }) => services.auditExports.downloadPathOf(row),
+    }),
+  }));
+  const connection = connectionOf(builder, 'AuditExport', 'A page of exports.', 'An export and its cursor.');
+  builder.mutationField('requestAuditExport', (t) =>
+    t.field({
+      type: 'AuditExport',
+      ...needs('audit:read', 'Exports audit records in the background. A tenant has one export at a time.'),
+      errors: errorsOf(
+        'The export, which is waiting; or PreconditionError: another one is waiting or running; ValidationError: the filter is invalid; ForbiddenError: the caller lacks audit:read; NotFoundError: reserved for later versions.',
+        PreconditionError,
+      ),
+      args: { filter: t.arg({ type: filter, required: true, description: 'Which records; empty: all.' }) },
+      resolve: (_root, { filter: filterArgument }, context, info) => {
+        const { nodeId, subject: by } = callerOf(context);
+        const conditions = auditFilterOf(filterArgument, info);
+        const { since, until } = conditions;
+        const members = Object.entries({ ...withoutNulls(filterArgument), since, until });
+        const asked = members.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+        const request = { asked: Object.fromEntries(asked), filter: conditions, by };
+        return orMember(context.services.auditExports.request(nodeId, request));
+      },
+    }),
+  );
+  builder.queryFields((t) => ({
+    auditExports: t.field({
+      type: connection,
+      ...needs('audit:read', "The tenant's exports of the last 30 days, newest first."),
+      args: t.arg.connectionArgs(),
+      resolve: connectionResolver('auditExports', ({ auditExportPages }) => auditExportPages),
+    }),
+    auditExport: t.field({
+      type: 'AuditExport',
+      nullable: true,
+      ...needs('audit:read', 'One export; null if the id is unknown or belongs to another tenant.'),
+      args: { id: t.arg.id({ required: true, description: "The export's UUID." }) },
+      resolve: rowResolver(({ auditExportPages }, nodeId, id) => auditExportPages.find(nodeId, id)),
+    }),
+  }));
 }
 
 function auditFilter(builder: Builder) {
@@ -107,6 +192,14 @@ function auditFilter(builder: Builder) {
         description: 'The exact operation, or one of the root fields of a GraphQL operation.',
         ...exactly,
       }),
+      clientId: t.id({
+        description: 'The client id, whatever the subject: also of requests with a wrong secret of it.',
+        ...exactly,
+      }),
+      changesOnly: t.boolean({
+        description:
+          'Whether to leave out what anybody read: GET and HEAD requests, and GraphQL operations other than mutations.',
+      }),
       hideReadsOf: t.string({
         description:
           'Leave out what this subject read: GET and HEAD requests, and GraphQL operations other than mutations.',
@@ -122,8 +215,9 @@ function auditFilterOf(
   filterArgument: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined,
   { schema }: GraphQLResolveInfo,
 ): AuditFilter {
-  const { since, until, hideReadsOf, ...otherFilters } = withoutNulls(filterArgument);
+  const { since, until, hideReadsOf, changesOnly = false, ...otherFilters } = withoutNulls(filterArgument);
   const mutations = Object.keys(schema.getMutationType()?.getFields() ?? {});
-  const hiddenReads = hideReadsOf === undefined ? undefined : { subject: hideReadsOf, mutations };
+  const isHiding = changesOnly || hideReadsOf !== undefined;
+  const hiddenReads = isHiding ? { subject: changesOnly ? undefined : hideReadsOf, mutations } : undefined;
   return { ...otherFilters, hiddenReads, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };
 }

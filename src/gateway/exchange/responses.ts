@@ -62,9 +62,12 @@ const MAX_PAUSE_MS = 60_000;
  * The next one is made only when the connection has room for it, so that a client that reads slowly holds no more than
  * one. A client that stops reading is disconnected, because the rows of the response count against its tenant.
  */
-export async function sendPieces(res: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
+export async function sendPieces(
+  res: ServerResponse,
+  pieces: Iterable<string | Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<void> {
   if (res.destroyed) return;
-  for (const piece of pieces) {
+  for await (const piece of pieces) {
     if (!res.write(piece)) await roomIn(res);
     await nextTick();
     await runCooperatively(() => undefined, heldMemory()?.unstoppable);

@@ -68,6 +68,7 @@ export const LISTS: Record<string, List> = {
   'Query.assets': { asks: 'list: assets(@)', table: 'assets', ...byCreation },
   'Query.clients': { asks: 'list: clients(@)', table: 'clients', ...byCreation },
   'Query.supervisors': { asks: 'list: supervisors(@)', table: 'supervisors', ...byCreation },
+  'Query.auditExports': { asks: 'list: auditExports(@)', table: 'audit_exports', ...byCreation, isNewestFirst: true },
   'Query.auditRecords': {
     ...{ asks: 'list: auditRecords(@)', table: 'audit_records' },
     ...{ key: 'id', column: 'id', order: 'at, id', isNewestFirst: true },
@@ -165,6 +166,8 @@ function statements(nodeId: string, count: number, children: number): string[] {
       select ${newId}, '${nodeId}', 'C', '{}', '{}', ${at('n')} from ${rows}`,
     `insert into supervisors (id, node_id, username, password_hash, role, created_at)
       select ${newId}, '${nodeId}', 'user-' || n, '', 'viewer', ${at('n')} from ${rows}`,
+    `insert into audit_exports (id, node_id, status, asked, filter, requested_by, created_at)
+      select ${newId}, '${nodeId}', 'expired', '{}', '{}', 'x', ${at('n')} from ${rows}`,
     `insert into audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers, remote_address, real_ip, request_bytes, response_bytes, is_api)
       select ${at('n')}, ${newId}, '${nodeId}', 'x', 'GET', '/', 200, 1, '{}', '', '', 0, 0, true from ${rows}`,
   ];

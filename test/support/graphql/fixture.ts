@@ -21,6 +21,7 @@ import { systemClock } from '../../../src/events/streams/clock.ts';
 import { databaseEventLog } from '../../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../../src/events/streams/wake-ups.ts';
+import { AuditExportPages, AuditExports } from '../../../src/features/audit-records/audit-exports.service.ts';
 import { AuditPages } from '../../../src/features/audit-records/audit-records.service.ts';
 import type { TransactionTopic } from '../../../src/features/transactions/type-codes.rules.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
@@ -29,7 +30,7 @@ import { PageCursors } from '../../../src/lib/keyset.ts';
 import type { Log } from '../../../src/lib/log.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 import { MemoryAccounts } from '../../../src/platform/held-memory.ts';
-import { auditErasureIn } from '../harness/audit-seals.ts';
+import { auditErasureIn, SEAL_KEY } from '../harness/audit-seals.ts';
 import { beforeTests } from '../harness/before-tests.ts';
 import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
@@ -138,6 +139,8 @@ export async function startFixtureOn(database: Database, { services: replaced, .
       nowMs,
     }),
     auditPages: new AuditPages(db),
+    auditExports: new AuditExports({ db, log, nowMs, keys: [SEAL_KEY], downloadPath: () => '' }),
+    auditExportPages: new AuditExportPages(db),
     streams,
     cursors: new PageCursors(Buffer.from('a test')),
   };

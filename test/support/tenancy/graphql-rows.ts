@@ -67,7 +67,13 @@ function change(covers: string, args: string, thing: Thing, says = NOT_FOUND): S
 
 const LIST = '{ totalCount edges { node { id } } }';
 const NONE = '"totalCount":0,"edges":[]';
-const READ = { account: 'account', asset: 'asset', client: 'idleClient', migration: 'migration' } as const;
+const READ = {
+  account: 'account',
+  asset: 'asset',
+  auditExport: 'auditExport',
+  client: 'idleClient',
+  migration: 'migration',
+} as const;
 const READ_TOO = { transaction: 'transaction', user: 'user', wallet: 'wallet', walletRule: 'rule' } as const;
 const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['accounts', 'search', 'mark'],
@@ -77,6 +83,7 @@ const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['auditRecords', 'path', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
   ['auditRecords', 'pathPrefix', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
   ['auditRecords', 'subject', (of) => of.client.client_id],
+  ['auditRecords', 'clientId', (of) => of.client.client_id],
   ['wallets', 'accountId', 'account'],
   ['wallets', 'networkId', 'network'],
   ['transactions', 'idOrHash', 'transaction'],
@@ -213,7 +220,7 @@ export const GRAPHQL_ROWS: readonly SurfaceRow[] = [
 ];
 
 const PAGED =
-  'accounts auditRecords assets clients migrations networkCurrencies networks supervisors transactions users wallets'.split(
+  'accounts auditExports auditRecords assets clients migrations networkCurrencies networks supervisors transactions users wallets'.split(
     ' ',
   );
 const EDGES = '{ edges { cursor } }';

@@ -21,6 +21,8 @@ export interface Things {
   asset: string;
   rule: string;
   migration: string;
+  auditExport: string;
+  exportKey: string;
   transaction: string;
   user: string;
   /** Users who stand for nothing else. */
@@ -73,12 +75,33 @@ export async function markedNode(p: Portcullis, { nodeId, client, networkId }: N
   const idle = await createdClient(p, token, { name: mark });
   const username = `${mark}-boss`;
   const supervisor = await createdSupervisor(p, token, { username });
+  const [auditExport, exportKey, now] = [randomUUID(), randomUUID(), new Date().toISOString()];
+  await rows(p).run((k) =>
+    k.insertInto('audit_exports').values({
+      ...{
+        id: auditExport,
+        node_id: nodeId,
+        status: 'ready',
+        asked: {},
+        filter: {},
+        requested_by: mark,
+        created_at: now,
+      },
+      ...{ download_key: exportKey, finished_at: now, expires_at: '2999-01-01T00:00:00Z' },
+    }),
+  );
   const transaction = `${mark}-transaction`;
   await notified(p, nodeId, transaction);
   return {
     ...{ nodeId, mark, token, refreshToken: pair.refresh_token, client, network: networkId, ...reference, key, users },
     ...{ rule: rule.headers.get('location')?.split('/').at(-1) ?? '', user: bulk.json.results[0].user_id },
-    ...{ migration: await migrationOf(p, nodeId), transaction, idleClient: idle.credentials.client_id },
+    ...{
+      migration: await migrationOf(p, nodeId),
+      auditExport,
+      exportKey,
+      transaction,
+      idleClient: idle.credentials.client_id,
+    },
     ...{ supervisor: supervisor.id, username, login: await login(p, username, { client, password: PASSWORD }) },
   };
 }
@@ -91,10 +114,12 @@ export function keyedUser(key: string) {
 /** What may stand in no answer to another node. */
 export function marksOf(things: Things): string[] {
   const { nodeId, mark, account, wallet, asset, rule, migration, user, idleClient, supervisor, client } = things;
+  const { auditExport, exportKey } = things;
   const { token, refreshToken, login: session } = things;
   const secrets = [client.client_secret, token, refreshToken, session.access_token, session.refresh_token];
   return [
     ...[nodeId, mark, account, wallet, asset, rule, migration, user, idleClient, supervisor, client.client_id],
+    ...[auditExport, exportKey],
     ...secrets,
   ];
 }

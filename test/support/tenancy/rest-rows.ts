@@ -126,6 +126,19 @@ const OTHERS_ROWS: SurfaceRow[] = [
     }),
   ),
   row('GET /v2/admin/tokens/{id} {id}', 'asset', NOT_FOUND, '/v2/admin/tokens/{id}'),
+  row(
+    'GET /graphql/audit-exports/{id}/{key} {id}',
+    'auditExport',
+    NOT_FOUND,
+    '/graphql/audit-exports/{id}/{other.exportKey}',
+  ),
+  row(
+    'GET /graphql/audit-exports/{id}/{key} {key}',
+    'exportKey',
+    NOT_FOUND,
+    '/graphql/audit-exports/{other.auditExport}/{id}',
+    { alike: 'a path works once: the row before has used it' },
+  ),
   row('GET /v1/accounts', 'nodeId', '"page":1,', others, { alike: 'other parameters are ignored' }),
   row('GET /graphql', 'account', '{"data":{"account":null}}', '/graphql?query=%7Baccount(id:%22{id}%22)%7Bid%7D%7D'),
   row('POST /graphql', 'wallet', '[{"data":{"wallet":null}}]', '/graphql', {

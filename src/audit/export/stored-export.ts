@@ -1,0 +1,144 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import type { Db, DbAndClock } from '../../platform/database/database.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { ExportError, type ExportTarget } from './export-folder.ts';
+import { type ExportState, FILES } from './record-export.ts';
+
+/** An export of a tenant, as it is stored. */
+export type AuditExportRow = Selectable<Tables['audit_exports']>;
+
+/** The most that the files of an export may take, in bytes. */
+const MAX_BYTES = 1024 ** 3;
+const CHUNK_BYTES = 1024 ** 2;
+/** For how long the files are kept, in ms. */
+const KEPT_MS = 24 * 3_600_000;
+
+/** The columns of an export that change while it is written. */
+type ExportChanges = Partial<Omit<AuditExportRow, 'id' | 'node_id'>>;
+
+/** Thrown when an export has another state meanwhile, or another process continues it. */
+export class LostExportError extends Error {
+  override name = 'LostExportError';
+}
+
+/** The files of an export in the database, where any process continues and serves them. */
+export class StoredExport implements ExportTarget<ExportState> {
+  readonly path: string;
+  readonly saved: ExportState | undefined;
+  /** How many of the records are written. */
+  progress: ExportChanges = {};
+  readonly #db: Db;
+  readonly #nowMs: () => number;
+  readonly #row: AuditExportRow;
+  readonly #appended = new Map<string, Buffer[]>();
+
+  constructor({ db, nowMs }: DbAndClock, row: AuditExportRow) {
+    this.#db = db;
+    this.#nowMs = nowMs;
+    this.#row = row;
+    this.path = row.id;
+    this.saved = (row.state as ExportState | null) ?? undefined;
+  }
+
+  append(name: string, text: string | Buffer): void {
+    this.#appended.getOrInsertComputed(name, () => []).push(Buffer.from(text));
+  }
+
+  /**
+   * @throws ExportError when the files get too long.
+   * @throws LostExportError
+   */
+  async save(state: ExportState | null, changes: ExportChanges = {}): Promise<void> {
+    const files = Array.from(this.#appended, ([file, parts]) => ({ file, bytes: Buffer.concat(parts) }));
+    this.#appended.clear();
+    const more = files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    await this.#db.transaction(async () => {
+      const { bytes } = await this.update({ ...this.progress, ...changes, state }, more);
+      if (bytes > MAX_BYTES)
+        throw new ExportError('it would take more than 1 GiB: choose a shorter period, or ask the operator for it');
+      for (const { file, bytes } of files)
+        for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
+          await this.#add(file, bytes.subarray(at, at + CHUNK_BYTES));
+    });
+  }
+
+  async digests(): Promise<Record<string, { bytes: number; sha256: string }>> {
+    const digests: Record<string, { bytes: number; sha256: string }> = {};
+    for (const name of Object.values(FILES)) {
+      const digest = createHash('sha256');
+      let bytes = 0;
+      for await (const chunk of storedFile(this.#db, this.#row, name)) {
+        digest.update(chunk);
+        bytes += chunk.length;
+      }
+      digests[name] = { bytes, sha256: digest.digest('hex') };
+    }
+    return digests;
+  }
+
+  finish(files: Record<string, string | Buffer>, findings: number): Promise<void> {
+    for (const [name, content] of Object.entries(files)) this.append(name, content);
+    const nowMs = this.#nowMs();
+    return this.save(null, {
+      ...{ status: 'ready', problems: findings, download_key: randomUUID() },
+      finished_at: new Date(nowMs).toISOString(),
+      expires_at: new Date(nowMs + KEPT_MS).toISOString(),
+    });
+  }
+
+  /** Changes the export, unless another process has it by now. @throws LostExportError */
+  async update(changes: ExportChanges, moreBytes = 0): Promise<AuditExportRow> {
+    const { id, node_id: nodeId, lease_owner: owner } = this.#row;
+    const [row] = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('audit_exports')
+        .set({ ...changes })
+        .set('bytes', (eb) => eb('bytes', '+', moreBytes))
+        .where('id', '=', id)
+        .where('status', '=', 'running')
+        .where('lease_owner', '=', owner)
+        .returningAll(),
+    );
+    if (!row) throw new LostExportError();
+    return row;
+  }
+
+  async #add(file: string, bytes: Buffer): Promise<void> {
+    const { id, node_id: nodeId } = this.#row;
+    await this.#db.forNode(nodeId).run((k) =>
+      k.insertInto('audit_export_chunks').values((eb) => ({
+        ...{ export_id: id, file, bytes },
+        seq: eb
+          .selectFrom('audit_export_chunks')
+          .select((of) => of(of.fn.coalesce(of.fn.max('seq'), of.lit(-1)), '+', 1).as('next'))
+          .where('export_id', '=', id),
+      })),
+    );
+  }
+}
+
+/** Yields the chunks of a file of an export. */
+export async function* storedFile(
+  db: Db,
+  { id, node_id: nodeId }: Pick<AuditExportRow, 'id' | 'node_id'>,
+  file: string,
+): AsyncGenerator<Uint8Array> {
+  for (let after = -1; ; ) {
+    const [chunk] = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('audit_export_chunks')
+          .select(['seq', 'bytes'])
+          .where('export_id', '=', id)
+          .where('file', '=', file)
+          .where('seq', '>', after)
+          .orderBy('seq')
+          .limit(1),
+      );
+    if (!chunk) return;
+    yield chunk.bytes;
+    after = chunk.seq;
+  }
+}

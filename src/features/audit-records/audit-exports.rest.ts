@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { getGraphql } from '../../api/rest/graphql.rest.ts';
+import { route } from '../../api/rest/route.ts';
+import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { sendPieces } from '../../gateway/exchange/responses.ts';
+import { uuidInput } from '../../lib/input.ts';
+import { notFound } from '../../platform/errors.ts';
+import { outsideRequest } from '../../platform/waiting-request.ts';
+import type { AuditExports } from './audit-exports.service.ts';
+
+const downloadPath = z.object({ id: uuidInput(), key: uuidInput() });
+
+/** Sends the archive of an export of the caller's tenant. Each path works once (docs/contract.md, D8-18). */
+export const downloadAuditExport = route({
+  method: 'GET',
+  path: `${getGraphql.path}/audit-exports/{id}/{key}`,
+  handlers: ({ auditExports }: { auditExports: AuditExports }) => [
+    async (req, res) => {
+      const { data } = downloadPath.safeParse(req.params);
+      if (!data) throw notFound();
+      const { nodeId } = callerOf(req);
+      // It may take longer than a statement of a request, and read more than one may hold.
+      await outsideRequest(async () => {
+        const archive = await auditExports.download(nodeId, data.id, data.key);
+        res.setHeader('Content-Type', 'application/zip');
+        res.setHeader('Content-Disposition', `attachment; filename="audit-export-${data.id}.zip"`);
+        res.setHeader('Cache-Control', 'no-store');
+        res.setHeader('X-Content-Type-Options', 'nosniff');
+        await sendPieces(res, archive);
+      });
+    },
+  ],
+});
