@@ -88,6 +88,13 @@ export async function startService({ config, secrets, log: baseLog, overrides = 
     ...lookupMetrics,
     ...(config.role === 'worker' ? [] : [calls.durations, ...upstreamMetrics(upstreams), reloads.inForce]),
   ];
+  context.health.watch(() => ({
+    ...Object.fromEntries(
+      upstreams.all.map(({ name, circuit }) => [`service ${name}`, circuit.kind === 'closed' ? 'ok' : 'unreachable']),
+    ),
+    'gateway.yaml': reloads.isInForce ? 'ok' : 'rejected',
+    webhook: context.rejectedWebhooks.state,
+  }));
   let isDraining = false;
   const readiness = (excludesStores: boolean) =>
     readinessOf({

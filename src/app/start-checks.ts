@@ -79,7 +79,9 @@ const STORE_CHECKS: readonly ((
   },
   async ({ cache }) => {
     const error = await cache.checkHealth().catch((reason: unknown) => reason);
-    return [[error !== undefined, 'error', `Redis does not respond (${error}): start it, or change REDIS_URL`]];
+    const what = error instanceof Error ? error.message : String(error);
+    const fix = 'docs/operations/redis.md#redis-is-down-or-rejects-commands';
+    return [[error !== undefined, 'error', `Redis does not respond or rejects commands (${what}): see ${fix}`]];
   },
   async ({ database: { db } }, { config }) => [
     [

@@ -17,8 +17,8 @@ export interface HealthReport {
   checks: Record<Store, StoreState> & { audit: 'ok' | 'full' };
 }
 
-/** The state of each part, with since when this process has seen it in that state. */
-type PartStates = Record<Store | 'audit', { state: string; since: string }>;
+/** The states of parts by their names; `ok` needs no person. */
+type States = Readonly<Record<string, string>>;
 
 type HealthProbes = Record<Store, () => Promise<void>>;
 
@@ -31,8 +31,9 @@ export const VERSION: string = JSON.parse(
 export class Health {
   readonly #probes: HealthProbes;
   readonly #isAuditFull: () => boolean;
-  /** The states of all parts, noted once a second. */
-  readonly parts: Partial<PartStates> = {};
+  #others: () => States = () => ({});
+  /** The state of each part, noted once a second, with since when this process has seen it in that state. */
+  readonly parts: Record<string, { state: string; since: string }> = {};
   /** The state of each store. */
   readonly stores: Record<Store, StoreState> = { database: 'ok', cache: 'ok', bus: 'ok' };
   readonly #seen = new Set<string>();
@@ -48,6 +49,11 @@ export class Health {
   /** Probes every store once, and then continues in the background. */
   async start(): Promise<void> {
     await Promise.all((['database', 'cache', 'bus'] as const).map((store) => this.#probe(store)));
+  }
+
+  /** Notes the states of other parts too, which the health routes do not report. */
+  watch(others: () => States): void {
+    this.#others = others;
   }
 
   report(): HealthReport {
@@ -73,7 +79,9 @@ export class Health {
   }
 
   #note(): void {
-    for (const [part, state] of Object.entries(this.report().checks) as [Store | 'audit', string][])
+    const states: States = { ...this.report().checks, ...this.#others() };
+    for (const part of Object.keys(this.parts)) if (!(part in states)) delete this.parts[part];
+    for (const [part, state] of Object.entries(states))
       if (this.parts[part]?.state !== state) this.parts[part] = { state, since: new Date().toISOString() };
   }
 

@@ -129,6 +129,14 @@ describeReal('redis', 'faults of the shared cache', () => {
       },
     );
 
+    it('D8-01: the error of a rejected command has the reply, by which a person acts', async () => {
+      cache = await RedisCache.open({ url: server.url, onOutage });
+      await cache.checkHealth();
+      await redisCommand(server.url, 'CONFIG', 'SET', 'maxmemory', '1');
+      await expect(count()).rejects.toThrow(/^the cache is unavailable: OOM /);
+      await redisCommand(server.url, 'CONFIG', 'SET', 'maxmemory', '0');
+    });
+
     it('D3-28: a Redis that rejects PING and writes (MISCONF) keeps its connection and serves reads', async () => {
       cache = await RedisCache.open({ url: server.url, onOutage });
       const [state] = REDIS_STATES;

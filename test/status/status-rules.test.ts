@@ -19,7 +19,7 @@ const GOOD: StatusFacts = {
   parked: { messages: 1, oldest_seconds: 60, transactions: 1, ids: ['t-1'] },
   outbox: { messages: 2, oldest_seconds: 1 },
   audit: { checkpoint_at: '2026-11-28T11:59:30Z', verified: { at: '2026-11-28T03:00:00Z', seal: 9, problems: 0 } },
-  migrations: { running: [], failed: [] },
+  migrations: { running: [], failed: [], stuck_since: null },
   quotas: [],
   processes: [{ ...about, role: 'all', spool }],
 };
@@ -118,10 +118,26 @@ const TABLE: [name: string, change: Partial<StatusFacts>, what: string | undefin
   ],
   [
     'a migration that has failed',
-    { migrations: { running: [], failed: [{ id: ID, at: '2026-11-28T10:00:00Z' }] } },
+    { migrations: { running: [], failed: [{ id: ID, at: '2026-11-28T10:00:00Z' }], stuck_since: null } },
     `the user migration ${ID} has failed`,
     '2026-11-28T10:00:00Z',
   ],
+  [
+    'migrations that no worker takes',
+    { migrations: { running: [], failed: [], stuck_since: '2026-11-28T11:50:00Z' } },
+    'user migrations wait, and no worker takes one',
+    '2026-11-28T11:50:00Z',
+  ],
+  ...[
+    ['service pricing', 'unreachable'],
+    ['gateway.yaml', 'rejected'],
+    ['webhook', 'rejecting all notifications (future)'],
+  ].map(([part = '', state = '']): (typeof TABLE)[number] => [
+    `${part} that is ${state}`,
+    { parts: { ...GOOD.parts, [part]: { state, since: '2026-11-28T11:58:00Z' } } },
+    `${part} is ${state}`,
+    '2026-11-28T11:58:00Z',
+  ]),
 ];
 
 describe('the findings of a status', () => {

@@ -1,10 +1,13 @@
+import { writeFile } from 'node:fs/promises';
 import { expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { message } from '../support/events/recorder.ts';
+import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { startOnRealServers, startPortcullis, startReplica } from '../support/harness.ts';
 import { freePorts } from '../support/services/ports.ts';
 import { describeReal } from '../support/services/real.ts';
 import { migratedFolder } from '../support/start/folders.ts';
+import { basic, notification } from '../support/webhook/fixture.ts';
 
 const STATUS = ['status', '--json'];
 
@@ -19,11 +22,12 @@ describeReal(['postgres', 'redis', 'kafka'], 'portcullis status on real servers'
     const waitFor = (processes: number) =>
       vi.waitFor(async () => {
         const answer = await statusOf(p.env);
+        // A busy machine may take longer to read a source than its deadline: it is then reported as down.
+        expect({ ...answer, status: answer.status.findings }).toEqual({ code: 0, status: [] });
         expect(answer.status.processes).toHaveLength(processes);
         return answer;
       });
-    const { code, status } = await waitFor(1);
-    expect({ code, findings: status.findings }).toEqual({ code: 0, findings: [] });
+    const { status } = await waitFor(1);
     expect(status.processes[0]).toMatchObject({ role: 'all', version: p.service.context.health.report().version });
     expect(status.parts).toMatchObject({
       database: { state: 'ok' },
@@ -38,7 +42,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'portcullis status on real servers'
       const two = await waitFor(2);
       expect(two.status.processes.map(({ role }: { role: string }) => role)).toEqual(['all', 'gateway']);
     }
-    expect((await waitFor(1)).code).toBe(0);
+    await waitFor(1);
   });
 
   it('D8-10: exits 1 for a dead letter of an hour, and says since when, who is hit, what to read and to type', async () => {
@@ -87,7 +91,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'portcullis status on real servers'
     const { code, status } = await statusOf(env);
     expect(code).toBe(1);
     expect(status).toMatchObject({ parts: { database: { state: 'down' } }, processes: null, outbox: null });
-    expect(status.findings[0]).toMatchObject({ what: 'database is down', page: 'docs/operations/postgresql.md' });
+    expect(status.findings[0]).toMatchObject({
+      what: 'database is down',
+      page: 'docs/operations/postgresql.md#the-database-is-down',
+    });
     expect((await portcullis(['status'], env)).out).toContain('database      down\n');
   });
 });
@@ -124,4 +131,39 @@ it('D8-10: a part has since when it is in its state', async () => {
   await vi.waitFor(() => expect(health.parts.cache?.state).toBe('down'));
   expect(Date.parse(health.parts.cache?.since ?? '')).toBeGreaterThan(Date.parse(before));
   vi.restoreAllMocks();
+});
+
+it('D8-10: a service that is unreachable, a file that is rejected, and a webhook that rejects everything are findings', async () => {
+  const service = { at: 'http://127.0.0.1:9', breaker: { failures: 1 } };
+  const endpoint = { methods: ['GET'], path: '/v1/prices', services: ['pricing'], visibility: 'public' };
+  await using file = await gatewayFile({ pricing: service }, [endpoint]);
+  const env = {
+    GATEWAY_CONFIG: file.path,
+    WEBHOOK_SIGNATURE: 'required',
+    WEBHOOK_SIGNING_SECRET: `whsec_${Buffer.alloc(32).toString('base64')}`,
+  };
+  await using p = await startPortcullis({ env });
+  const { health } = p.service.context;
+  await vi.waitFor(() => expect(health.parts).toMatchObject({ 'service pricing': { state: 'ok' } }));
+  expect((await p.call('GET', '/v1/prices')).status).toBe(502);
+  const authorization = basic(p.webhook.username, p.webhook.password);
+  for (let count = 0; count < 5; count += 1)
+    await p.call('POST', '/v2/webhooks/custodial', { headers: { authorization }, json: notification() });
+  await writeFile(file.path, 'endpoints: [');
+  await p.service.reload();
+  await vi.waitFor(() =>
+    expect(health.parts).toMatchObject({
+      'service pricing': { state: 'unreachable' },
+      'gateway.yaml': { state: 'rejected' },
+      webhook: { state: 'rejecting all notifications (incomplete)' },
+    }),
+  );
+  const reader = await fetch(`${p.service.adminUrl}/status`);
+  const { findings } = (await reader.json()) as { findings: { what: string }[] };
+  expect(findings.map(({ what }) => what)).toEqual([
+    'service pricing is unreachable',
+    'gateway.yaml is rejected',
+    'webhook is rejecting all notifications (incomplete)',
+  ]);
+  expect((await p.call('GET', '/health')).json.checks).not.toHaveProperty('webhook');
 });

@@ -62,7 +62,9 @@ export async function openMigrated(config: Config, opening: Opening, stack: Asyn
       throw error;
     });
     if (pending.length > 0)
-      throw new CommandError('the schema is older than this release: run portcullis migrate first');
+      throw new CommandError(
+        `the database lacks ${pending.join(', ')}: run portcullis migrate, or wait for the one that runs, which says what it waits for`,
+      );
   }
   return database;
 }

@@ -44,7 +44,12 @@ export interface StatusFacts {
     checkpoint_at: string | null;
     verified: { at: string; seal: number; problems: number } | null;
   } | null;
-  migrations: { running: readonly MigrationStatus[]; failed: readonly { id: string; at: string }[] } | null;
+  migrations: {
+    running: readonly MigrationStatus[];
+    failed: readonly { id: string; at: string }[];
+    /** Since when migrations wait although no worker works at any, if that is long; otherwise null. */
+    stuck_since: string | null;
+  } | null;
   /** Clients that have used most of their monthly limit. */
   quotas: readonly { client_id: string; used: number; limit: number }[] | null;
   processes: readonly ProcessStatus[] | null;
@@ -70,14 +75,14 @@ const SPOOL_SHARE = 0.8;
 /** What each kind of finding hits, the page to read, and what to type. */
 const ABOUT = {
   database: {
-    hits: 'all tenants: requests get 503, and nothing is applied',
-    page: 'docs/operations/postgresql.md',
+    hits: 'all tenants: requests get 500, and nothing is applied',
+    page: 'docs/operations/postgresql.md#the-database-is-down',
     type: 'psql "$DATABASE_URL" -c "select 1"',
   },
   cache: {
     hits: 'clients with limits: each process counts on its own; subscribers: events arrive late',
     page: 'docs/operations/redis.md#redis-is-down-or-rejects-commands',
-    type: 'redis-cli -u "$REDIS_URL" ping',
+    type: 'redis-cli -u "$REDIS_URL" set "$TOPIC_PREFIX"check 1 ex 1',
   },
   bus: {
     hits: 'the chain processor: its notifications get 500; all tenants: statuses do not change',
@@ -88,6 +93,21 @@ const ABOUT = {
     hits: 'all callers of the process: every request gets 503 while its spool is full',
     page: 'docs/operations/audit.md#the-audit-spool-fills',
     type: 'df -h "$AUDIT_SPOOL_DIR"',
+  },
+  service: {
+    hits: 'callers of the endpoints of that service: they get 503',
+    page: 'docs/operations/remote-services.md#a-remote-service-is-down',
+    type: 'portcullis audit list --status 503 --since 15m',
+  },
+  'gateway.yaml': {
+    hits: 'nobody yet: former routes are in use. A process that starts exits with 78',
+    page: 'docs/operations/gateway-file.md#gatewayyaml-was-refused',
+    type: 'portcullis config check',
+  },
+  webhook: {
+    hits: 'the chain processor: its notifications get 401; all tenants: statuses do not change',
+    page: 'docs/operations/errors.md#the-webhook-rejects-notifications',
+    type: 'portcullis audit list --status 401 --since 15m --path "/v2/webhooks*"',
   },
   worker: {
     hits: 'all tenants: statuses do not change, and imports do not go on',
@@ -101,7 +121,7 @@ const ABOUT = {
   },
   lag: {
     hits: 'tenants whose messages wait: statuses and reference data are old',
-    page: 'docs/operations/kafka.md#consumers-are-behind',
+    page: 'docs/operations/kafka.md#a-consumer-stands-still',
     type: 'portcullis status --watch',
   },
   outbox: {
@@ -129,6 +149,11 @@ const ABOUT = {
     page: 'docs/operations/user-files.md#the-migration',
     type: 'portcullis audit list --failed --since 1d --path "/v1/user-migrations*"',
   },
+  stuck: {
+    hits: 'tenants that have imported files: their users are missing',
+    page: 'docs/operations/user-files.md#migrations-make-no-progress',
+    type: 'psql "$DATABASE_URL" -c "select pid, usename, state, xact_start from pg_stat_activity order by xact_start"',
+  },
 } as const satisfies Record<string, Pick<Finding, 'hits' | 'page' | 'type'>>;
 
 const ROLES = ['worker', 'gateway'] as const;
@@ -143,8 +168,9 @@ export function findingsOf(facts: StatusFacts, nowMs: number): Finding[] {
     if (!waiting || waiting.messages === 0 || waiting.oldest_seconds < maxSeconds) return;
     add(kind, `${waiting.messages} ${what}`, new Date(nowMs - waiting.oldest_seconds * 1_000).toISOString());
   };
-  for (const [part, { state, since }] of Object.entries(facts.parts) as [keyof typeof ABOUT, PartStatus][])
-    if (state !== 'ok') add(part, `${part} is ${state}`, since);
+  // All remote services have one entry.
+  for (const [part, { state, since }] of Object.entries(facts.parts))
+    if (state !== 'ok') add(part.split(' ', 1)[0] as keyof typeof ABOUT, `${part} is ${state}`, since);
   for (const role of ROLES)
     if (processes && !processes.some((process) => [role, 'all'].includes(process.role)))
       add(role, `no ${role} has reported within the last minute`, null);
@@ -159,5 +185,6 @@ export function findingsOf(facts: StatusFacts, nowMs: number): Finding[] {
   if (verified && verified.problems > 0)
     add('verification', `the last verification of the audit found ${verified.problems} problems`, verified.at);
   for (const { id, at } of migrations?.failed ?? []) add('migration', `the user migration ${id} has failed`, at);
+  if (migrations?.stuck_since) add('stuck', 'user migrations wait, and no worker takes one', migrations.stuck_since);
   return findings;
 }

@@ -66,7 +66,7 @@ export class StatusReader {
       },
       audit: stored?.audit ?? null,
       migrations: stored && {
-        failed: stored.migrations.failed,
+        ...stored.migrations,
         running: stored.migrations.running.map((migration) => ({ ...migration, ...this.#pace(migration, atMs) })),
       },
       quotas: stored?.quotas ?? null,

@@ -50,6 +50,7 @@ type StoredFacts = Pick<StatusFacts, 'audit' | 'quotas' | 'processes'> & {
   migrations: {
     running: readonly { id: string; rows: number; total: number | null }[];
     failed: readonly { id: string; at: string }[];
+    stuck_since: string | null;
   };
 };
 
@@ -78,6 +79,8 @@ export async function readStored(db: Db): Promise<StoredFacts> {
           'running', (select coalesce(json_agg(json_build_object(
               'id', j.migration_id, 'rows', j.next_index - 1, 'total', nullif(m.total, 0)) order by m.created_at), '[]')
             from migration_jobs j join migrations m on m.id = j.migration_id),
+          'stuck_since', (select to_char(min(lease_until), ${ISO}) from migration_jobs
+            having max(lease_until) < now() - interval '5 minutes'),
           'failed', (select coalesce(json_agg(json_build_object('id', id, 'at', to_char(finished_at, ${ISO}))), '[]')
             from (select id, finished_at from migrations where status = 'failed' and finished_at > now() - interval '1 day'
               order by finished_at limit ${MAX_LISTED}) f)),

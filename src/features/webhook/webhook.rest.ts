@@ -105,6 +105,9 @@ export function signatureFault(
 }
 
 const MANY = 20;
+/** How many notifications in a row, the last of them so long ago, say that the sender or this side is set wrong. */
+const ALL_REJECTED = 5;
+const RECENT_MS = 300_000;
 
 interface RejectedWebhooksDependencies {
   log: Log;
@@ -125,6 +128,9 @@ export class RejectedWebhooks {
     help: 'Webhook requests with a wrong password; "repeated" once an address has sent 20 within a minute, otherwise "single".',
   });
   readonly #deps: RejectedWebhooksDependencies;
+  /** The notifications rejected since the last one that was not, and the last of them. */
+  #inARow = 0;
+  #last: { reason: Rejection; atMs: number } | undefined;
   readonly #byCaller = new MemoryFailureCounts();
 
   constructor(deps: RejectedWebhooksDependencies) {
@@ -134,7 +140,20 @@ export class RejectedWebhooks {
   /** Counts a notification and returns the error to reject it with. */
   add(reason: Rejection): Refusal {
     this.rejections.inc({ reason });
+    this.#inARow += 1;
+    this.#last = { reason, atMs: this.#deps.nowMs() };
     return new Refusal('unauthorized', { reason, challenge: BASIC_CHALLENGE });
+  }
+
+  /** Notes that a notification was not rejected. */
+  pass(): void {
+    this.#inARow = 0;
+  }
+
+  /** `rejecting` and the last reason, while notifications come and every one of them is rejected; otherwise `ok`. */
+  get state(): string {
+    const isCurrent = this.#last && this.#deps.nowMs() - this.#last.atMs < RECENT_MS;
+    return isCurrent && this.#inARow >= ALL_REJECTED ? `rejecting all notifications (${this.#last?.reason})` : 'ok';
   }
 
   /** Counts a wrong password, and logs every twentieth of one caller within a minute. */
@@ -154,7 +173,7 @@ export class RejectedWebhooks {
 interface WebhookServices {
   notifications: NotificationPublisher;
   webhookCredentials: BasicCredentials;
-  rejectedWebhooks: Pick<RejectedWebhooks, 'add' | 'addPassword'>;
+  rejectedWebhooks: Pick<RejectedWebhooks, 'add' | 'addPassword' | 'pass'>;
   webhookSignature: SignaturePolicy;
   /** When the alias was deprecated and when it will be removed, in ISO 8601; `webhook_alias` of `gateway.yaml`. */
   webhookAlias: { deprecated_at: string; sunset: string };
@@ -187,6 +206,7 @@ function taking({ notifications, webhookCredentials, rejectedWebhooks, webhookSi
       receivedAtMs: exchangeOf(req).startedAtMs,
     });
     if (fault) throw rejectedWebhooks.add(fault);
+    rejectedWebhooks.pass();
     next();
   }
 

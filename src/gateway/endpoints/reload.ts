@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { Gauge } from 'prom-client';
+import type { Gauge } from 'prom-client';
 import type { Log } from '../../lib/log.ts';
+import { gauge } from '../../lib/meters.ts';
 import { ConfigError } from '../../platform/config/config.ts';
 import { type GatewayConfig, parseGatewayConfig, unreadable } from './gateway-config.ts';
 
@@ -107,7 +108,9 @@ interface ReloadsDependencies {
 
 /** Replaces the endpoint table when `gateway.yaml` changes. A file with issues is logged and has no effect. */
 export class Reloads {
-  /** The metric that says whether the file, as last read, is in use. */
+  /** Whether the file, as last read, is in use. */
+  isInForce = true;
+  /** The metric that says so. */
   readonly inForce: Gauge;
   readonly #deps: ReloadsDependencies;
   readonly #stop = new AbortController();
@@ -124,12 +127,11 @@ export class Reloads {
     this.#deps = deps;
     this.#table = deps.table;
     this.#source = deps.source;
-    this.inForce = new Gauge({
-      name: 'portcullis_gateway_file_in_force',
-      help: '1 if the latest gateway.yaml is in use, 0 if it was rejected and older routes are in use.',
-      registers: [],
-    });
-    this.inForce.set(1);
+    this.inForce = gauge(
+      'portcullis_gateway_file_in_force',
+      '1 if the latest gateway.yaml is in use, 0 if it was rejected and older routes are in use.',
+      () => Number(this.isInForce),
+    );
   }
 
   /** Starts to accept new endpoint tables; `use` replaces the whole table at once. */
@@ -180,7 +182,7 @@ export class Reloads {
       await this.#replace(isAsked);
     } catch (error) {
       if (signal.aborted) return;
-      this.inForce.set(0);
+      this.isInForce = false;
       const details =
         error instanceof ConfigError
           ? { faults: error.faults.slice(0, SHOWN_FAULTS), fault_count: error.faults.length }
@@ -207,7 +209,7 @@ export class Reloads {
     if (signal.aborted) return;
     this.#use?.(table);
     this.#table = table;
-    this.inForce.set(1);
+    this.isInForce = true;
     log.info({ file: path, ...changes }, 'loaded gateway.yaml');
   }
 }

@@ -1,12 +1,15 @@
 import type { CountedFailure, CountedRequest, RequestLimits } from './counts.rules.ts';
 
-/** Thrown when the cache does not respond. The command may or may not have taken effect. */
+/** Thrown when the cache does not respond or rejects a command, which may or may not have taken effect. The message has the reply. */
 export class CacheUnavailableError extends Error {
   override name = 'CacheUnavailableError';
   readonly store = 'cache';
 
   constructor(cause?: unknown) {
-    super('the cache is unavailable', cause === undefined ? undefined : { cause });
+    super(
+      `the cache is unavailable${cause instanceof Error ? `: ${cause.message}` : ''}`,
+      cause === undefined ? undefined : { cause },
+    );
   }
 }
 
