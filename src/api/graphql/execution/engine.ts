@@ -7,7 +7,6 @@ import {
   executeSubscriptionEvent,
   GraphQLError,
   type GraphQLSchema,
-  mapSourceToResponseEvent,
   NoSchemaIntrospectionCustomRule,
   parse,
   type Source,
@@ -138,15 +137,9 @@ async function subscribe(
     key: resultKeyOf(validated, principal),
     source: source as EventSource,
   };
-  // Events are executed in the async context of their reader.
-  const notes = userNotes();
-  const results = mapSourceToResponseEvent(validated, source, async (event) => {
-    const result = await executions.answer(event.rootValue as object, subscription, () => execution(event));
-    noteUsers(notedIn(result), notes);
-    const taken: Taken = { result };
-    return taken;
-  });
-  return untilRefused(results);
+  return resultsOf(source, (event) =>
+    executions.answer(event as object, subscription, () => execution({ ...validated, rootValue: event })),
+  );
 }
 
 /**
@@ -184,42 +177,41 @@ function notedIn(result: object): Iterable<string> {
 }
 
 /**
- * A result that is taken out once: the generator of graphql-js that maps events holds what it has yielded until the next
- * event.
+ * Returns the results of a subscription's events, each executed in the async context of its reader. Counts the memory of a
+ * result until the next one is asked for, since it has been sent by then. If the memory is needed for others, the
+ * subscription ends with the refusal. The mapping of graphql-js would hold the last result while it waits.
  */
-interface Taken extends ExecutionResult {
-  result: ExecutionResult | undefined;
-}
-
-/**
- * Counts the memory of a subscription's result until the next one is asked for, since it has been sent by then. If the
- * memory is needed for others, the subscription ends with the refusal.
- */
-function untilRefused(
-  results: AsyncIterable<ExecutionResult> | ExecutionResult,
-): AsyncIterable<ExecutionResult> | ExecutionResult {
-  if (!(Symbol.asyncIterator in results)) return results;
+function resultsOf(
+  source: AsyncIterable<unknown>,
+  resultOf: (event: unknown) => Promise<ExecutionResult>,
+): AsyncIterableIterator<ExecutionResult> {
   const held = heldMemory();
-  const iterator = results[Symbol.asyncIterator]();
-  const giveUp = () => void iterator.return?.();
+  const notes = userNotes();
+  const events = source[Symbol.asyncIterator]();
+  const giveUp = () => void events.return?.();
   if (held) held.giveUp = giveUp;
-  const mapped: AsyncIterableIterator<ExecutionResult> = {
+  const results: AsyncIterableIterator<ExecutionResult> = {
     async next() {
       held?.lowerTo(0);
-      const next = await iterator.next();
-      if (held?.refusal) throw held.refusal;
-      if (next.done) return next;
-      const taken = next.value as Taken;
-      const { result = taken } = taken;
-      taken.result = undefined;
-      return { done: false, value: result };
+      try {
+        const { done, value: event } = await events.next();
+        const result = done ? undefined : await resultOf(event);
+        if (held?.refusal) throw held.refusal;
+        if (!result) return { done: true, value: undefined };
+        noteUsers(notedIn(result), notes);
+        return { done: false, value: result };
+      } catch (error) {
+        giveUp();
+        throw error;
+      }
     },
     async return() {
-      return (await iterator.return?.()) ?? { done: true, value: undefined };
+      await events.return?.();
+      return { done: true, value: undefined };
     },
-    [Symbol.asyncIterator]: () => mapped,
+    [Symbol.asyncIterator]: () => results,
   };
-  return mapped;
+  return results;
 }
 
 async function execution(args: ValidatedSubscriptionArgs): Promise<ExecutionResult> {
