@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
-import type { JsonSchema } from '../src/api/openapi/operation.ts';
-import { described, merged, schemaOf, withExactNumbers } from '../src/api/openapi/schemas.ts';
-import { isDeadLetterTopic } from '../src/events/bus/dead-letters.ts';
+import { described, type JsonSchema, merged, schemaOf, withExactNumbers } from '../src/api/openapi/operation.ts';
+
+import { isDeadLetterTopic } from '../src/events/bus/event-bus.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
 import { ALL_TOPICS, isCompactedTopic, REFERENCE_KINDS, TOPICS } from '../src/events/bus/topics.ts';
 import { commonInput, rowInputs } from '../src/features/reference/reference.input.ts';

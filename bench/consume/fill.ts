@@ -1,5 +1,5 @@
 import { EmbeddedStore } from '../../src/events/bus/embedded-store.ts';
-import { embeddedClusterDir } from '../../src/platform/config/data-dir.ts';
+import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { ID_IN_SQL } from '../lib/notifications.ts';
 import { readDemoFile } from '../lib/product.ts';

@@ -1,4 +1,4 @@
-import { embeddedClusterDir } from '../../src/platform/config/data-dir.ts';
+import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 
 /** When the event of a number and the last one were logged, in milliseconds since the epoch, and how many are between. */

@@ -5,22 +5,22 @@ import { ClientLimits } from '../access/limits/client-limits.ts';
 import { ClientGuards } from '../access/limits/guards.ts';
 import { QuotaCounts } from '../access/limits/quota-counts.ts';
 import { QuotaStore } from '../access/limits/quota-store.ts';
-import { Throttle } from '../access/limits/throttle.ts';
-import { WrongSecrets } from '../access/limits/wrong-secrets.ts';
+import { Throttle, WrongSecrets } from '../access/limits/throttle.ts';
+
 import { AccessChanges } from '../access/revocation/access-changes.ts';
 import { AccessDirectory, DenyList } from '../access/revocation/access-directory.ts';
 import { AccessWatch, followEnds } from '../access/revocation/access-watch.ts';
 import { DatabaseClock } from '../access/revocation/database-clock.ts';
 import { type NewSession, Sessions } from '../access/revocation/sessions.ts';
-import { PasswordCheck, strangers } from '../access/supervisors/password-check.ts';
-import { SupervisorPages, Supervisors } from '../access/supervisors/supervisors.service.ts';
+import { PasswordCheck, SupervisorPages, Supervisors, strangers } from '../access/supervisors/supervisors.service.ts';
+
 import { importJwtKeys } from '../access/tokens/jwt-keys.ts';
-import { RefreshTokens } from '../access/tokens/refresh-tokens.ts';
-import { Revocations, SpentTokens } from '../access/tokens/revocations.ts';
-import { TokenAuthenticator } from '../access/tokens/token-authenticator.ts';
+import { RefreshTokens, Revocations, SpentTokens } from '../access/tokens/revocations.ts';
+
+import { TokenAuthenticator, TokenVerifier } from '../access/tokens/token-authenticator.ts';
 import { TokenIssuer } from '../access/tokens/token-issuer.ts';
 import { TokenManagement } from '../access/tokens/token-management.ts';
-import { TokenVerifier } from '../access/tokens/token-verifier.ts';
+
 import { systemClock } from '../events/streams/clock.ts';
 import { ClientAdministration } from '../features/clients/client-administration.service.ts';
 import { ConsoleSessions } from '../features/oauth/console-sessions.service.ts';

@@ -3,9 +3,13 @@ import { deleteExpiredRows } from '../access/tokens/revocations.ts';
 import { AuditRetention } from '../audit/audit-retention.ts';
 import { deleteOldEvents } from '../events/streams/event-log.ts';
 import { startReferenceConsumers } from '../features/reference/reference.consumers.ts';
-import { LOOKUPS_AT_ONCE, TransactionLookups } from '../features/transactions/transaction-lookups.service.ts';
+import {
+  LOOKUPS_AT_ONCE,
+  TransactionLookups,
+  TransactionOwner,
+} from '../features/transactions/transaction-lookups.service.ts';
 import { startTransactionConsumers } from '../features/transactions/transaction-messages.service.ts';
-import { TransactionOwner } from '../features/transactions/transaction-owner.service.ts';
+
 import type { LookupConfig } from '../gateway/endpoints/gateway-config.ts';
 import { pause } from '../lib/backoff.ts';
 import type { Context } from './context.ts';

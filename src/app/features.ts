@@ -10,9 +10,9 @@ import { Reference, type ReferenceDropped } from '../features/reference/referenc
 import { NotificationPublisher } from '../features/transactions/transaction-messages.service.ts';
 import { TransactionPages } from '../features/transactions/transaction-pages.service.ts';
 import { Transactions } from '../features/transactions/transactions.service.ts';
-import { MigrationFiles } from '../features/user-migrations/migration-files.service.ts';
+import { MigrationFiles, MigrationPages } from '../features/user-migrations/migration-files.service.ts';
 import { MigrationJobs } from '../features/user-migrations/migration-jobs.service.ts';
-import { MigrationPages } from '../features/user-migrations/migration-pages.service.ts';
+
 import { ProgressFeeds } from '../features/user-migrations/progress-feeds.service.ts';
 import { UserMigrations } from '../features/user-migrations/user-migrations.service.ts';
 import { UserErasure } from '../features/users/user-erasure.service.ts';

@@ -2,8 +2,8 @@ import { constants, existsSync } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseClock } from '../access/revocation/database-clock.ts';
-import { isDeadLetterTopic } from '../events/bus/dead-letters.ts';
-import type { EventBus } from '../events/bus/event-bus.ts';
+import { type EventBus, isDeadLetterTopic } from '../events/bus/event-bus.ts';
+
 import { PARTITIONS } from '../events/bus/kafka-admin.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import type { Config } from '../platform/config/config.ts';

@@ -9,7 +9,7 @@ import type { Cache } from '../platform/cache/cache.ts';
 import { MemoryCache } from '../platform/cache/memory-cache.ts';
 import type { RedisCache } from '../platform/cache/redis-cache.ts';
 import type { Config } from '../platform/config/config.ts';
-import { embeddedClusterDir, notWhole, PARTS } from '../platform/config/data-dir.ts';
+import { embeddedClusterDir, notWhole, PARTS } from '../platform/config/secrets.ts';
 import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
 
 const CLIENT_ID = 'portcullis';

@@ -1,5 +1,5 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
-import { containing, startingWith } from '../platform/database/conditions.ts';
+import { containing, startingWith } from '../platform/database/keyset-list.ts';
 import type { Tables } from '../tables/tables.ts';
 import type { RECORD_COLUMNS } from './audit-record.ts';
 import { correlationKey } from './mask-keys.ts';

@@ -1,4 +1,4 @@
-import { bearerOf, missingPermissions, type Principal, type SignedToken } from '../access/identity/principal.ts';
+import { bearerOf, missingPermissions, type Principal, type SignedToken } from '../access/identity/callers.ts';
 import type { ClientGuards } from '../access/limits/guards.ts';
 import type { TokenAuthenticator } from '../access/tokens/token-authenticator.ts';
 import type { TokenClass } from '../platform/config/secrets.ts';
@@ -13,10 +13,10 @@ import {
 } from '../platform/errors.ts';
 import type { Endpoint } from './endpoints/gateway-config.ts';
 import type { Upstream } from './endpoints/upstream.ts';
-import { attachExchange, type Exchange, type RequestState } from './exchange/exchange.ts';
+import { attachExchange, type Exchange, type RequestState, type ServedRoute } from './exchange/exchange.ts';
 import { statusOf } from './exchange/refusals.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
-import type { ServedRoute } from './exchange/served-route.ts';
+
 import { NOT_HTTP } from './exchange/unparsed.ts';
 import type { PathTable, Services } from './routing.ts';
 

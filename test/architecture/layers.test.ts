@@ -101,7 +101,7 @@ describe('the layers of src', () => {
     ['tables/bad.ts', '../features/assets/assets.service.ts'],
     ['platform/database/bad.ts', '../../events/bus/topics.ts'],
     ['events/outbox/bad.ts', '../../audit/mask.ts'],
-    ['audit/bad.ts', '../access/identity/principal.ts'],
+    ['audit/bad.ts', '../access/identity/callers.ts'],
     ['access/tokens/bad.ts', '../../features/users/users.service.ts'],
     ['idempotency/bad.ts', '../gateway/exchange/exchange.ts'],
     ['gateway/proxy/bad.ts', '../../api/rest/route.ts'],

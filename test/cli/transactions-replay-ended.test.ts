@@ -1,5 +1,5 @@
 import { beforeEach, expect, it, vi } from 'vitest';
-import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
+import { deadLetterTopicOf } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeEachTest } from '../support/harness/before-tests.ts';

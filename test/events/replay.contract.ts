@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { deadLetterTopicOf, PoisonError, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
-import { BusUnavailableError, type EventBus, type LogReader } from '../../src/events/bus/event-bus.ts';
+import {
+  BusUnavailableError,
+  deadLetterTopicOf,
+  type EventBus,
+  type LogReader,
+  PoisonError,
+  withDeadLetters,
+} from '../../src/events/bus/event-bus.ts';
+
 import { Replay, type ReplayPlan, type ReplayPositions } from '../../src/events/bus/replay.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { replaceOwnAddresses } from '../../src/gateway/proxy/own-addresses.ts';
+import { replaceOwnAddresses } from '../../src/gateway/proxy/headers.ts';
 import { type Forwarder, startForwarder } from '../support/gateway/forwarder.ts';
 import { request, sendRaw, watched } from '../support/gateway/raw.ts';
 import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';

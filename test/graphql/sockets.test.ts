@@ -1,7 +1,7 @@
 import { print } from 'graphql';
 import { type Client, CloseCode } from 'graphql-ws';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Principal } from '../../src/access/identity/principal.ts';
+import type { Principal } from '../../src/access/identity/callers.ts';
 import { type Fixture, OTHER_NODE, startFixtureOn, until } from '../support/graphql/fixture.ts';
 import { closeSockets, openSocket, rawSocket, socketClient } from '../support/graphql/sockets.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

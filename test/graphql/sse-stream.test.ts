@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { ExecutionResult } from 'graphql';
 import { afterEach, expect, it } from 'vitest';
-import type { Principal } from '../../src/access/identity/principal.ts';
+import type { Principal } from '../../src/access/identity/callers.ts';
 import type { ErrorMask } from '../../src/api/graphql/execution/error-masking.ts';
 import { SharedResults } from '../../src/api/graphql/execution/shared-results.ts';
 import { SseStream, SseStreams } from '../../src/api/graphql/execution/sse-streams.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { MEMORY_KIB } from '../../src/access/credentials/passwords.ts';
-import { GENERATION_CHARACTERS } from '../../src/access/tokens/token-verifier.ts';
+import { GENERATION_CHARACTERS } from '../../src/access/tokens/token-authenticator.ts';
 import { KEPT_CHARACTERS } from '../../src/api/graphql/execution/shared-results.ts';
 import { MAX_QUEUED_BYTES } from '../../src/events/bus/publish-queue.ts';
 import { MAX_WAITING_STATEMENTS } from '../../src/platform/database/database.ts';

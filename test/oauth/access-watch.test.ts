@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { InvalidTokenError } from '../../src/access/identity/invalid-token.ts';
-import type { Principal } from '../../src/access/identity/principal.ts';
+import { InvalidTokenError, type Principal } from '../../src/access/identity/callers.ts';
+
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
 import { storedTokenId } from '../../src/access/revocation/access-directory.ts';
 import { AccessWatch } from '../../src/access/revocation/access-watch.ts';

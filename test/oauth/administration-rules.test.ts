@@ -7,7 +7,7 @@ import {
   OPERATOR,
   type Standing,
 } from '../../src/access/administration/administration.ts';
-import type { Principal } from '../../src/access/identity/principal.ts';
+import type { Principal } from '../../src/access/identity/callers.ts';
 import { Refusal } from '../../src/platform/errors.ts';
 
 const OWN = 'aaaaaaaa-0000-4000-8000-00000000000a';

@@ -4,9 +4,9 @@ import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { printedAsyncApi } from '../../scripts/asyncapi.ts';
-import { isDeadLetterTopic } from '../../src/events/bus/dead-letters.ts';
 import { EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
-import type { IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+import { type IncomingMessage, isDeadLetterTopic, type OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { ALL_TOPICS, REFERENCE_KINDS, REFERENCE_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { parseReferenceChange } from '../../src/features/reference/reference.input.ts';

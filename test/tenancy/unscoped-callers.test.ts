@@ -42,7 +42,7 @@ const CALLERS = {
   'src/features/transactions/asset-settlement.service.ts': 1,
   'src/features/transactions/transactions.store.ts': 1,
   'src/features/user-migrations/migrations.store.ts': 4,
-  'src/features/users/user-store.service.ts': 1,
+  'src/features/users/users.service.ts': 1,
   'src/features/wallet-rules/wallet-rules.service.ts': 1,
   'src/events/bus/embedded-store.ts': 1,
   'src/events/bus/replay.ts': 1,

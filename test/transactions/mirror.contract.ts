@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { PoisonError } from '../../src/events/bus/dead-letters.ts';
+import { PoisonError } from '../../src/events/bus/event-bus.ts';
 import { collectionsOf, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { TRANSACTION_COLLECTIONS } from '../../src/tables/transaction-content.ts';

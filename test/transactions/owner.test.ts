@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import { afterEach, expect, it } from 'vitest';
-import { OwnerError, TransactionOwner } from '../../src/features/transactions/transaction-owner.service.ts';
+import { OwnerError, TransactionOwner } from '../../src/features/transactions/transaction-lookups.service.ts';
 import { listening } from '../support/gateway/forwarder.ts';
 import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
+import { MigrationPages } from '../../src/features/user-migrations/migration-files.service.ts';
 import { MigrationJobs } from '../../src/features/user-migrations/migration-jobs.service.ts';
-import { MigrationPages } from '../../src/features/user-migrations/migration-pages.service.ts';
 import { UserMigrations } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { UserStore } from '../../src/features/users/user-store.service.ts';
+import { UserStore } from '../../src/features/users/users.service.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';

@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { MigrationPages } from '../../src/features/user-migrations/migration-files.service.ts';
 import { warningOf } from '../../src/features/user-migrations/migration-outcome.rules.ts';
-import { MigrationPages } from '../../src/features/user-migrations/migration-pages.service.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from '../support/user-migrations/files-fixture.ts';

@@ -66,14 +66,14 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'records: a name that no supervisor has is recorded as it was typed',
-    file: 'src/access/supervisors/password-check.ts',
+    file: 'src/access/supervisors/supervisors.service.ts',
     find: '?? strangerOf(username);',
     replacement: '?? username;',
     caughtBy: ['test/graphql/audit-attribution.test.ts'],
   },
   {
     name: 'metrics: right secrets hide the wrong ones between them',
-    file: 'src/access/limits/wrong-secrets.ts',
+    file: 'src/access/limits/throttle.ts',
     find: 'run && nowMs - run.lastMs <= GAP_MS ? run',
     replacement: 'run?.isWrong && nowMs - run.lastMs <= GAP_MS ? run',
     caughtBy: ['test/limits/wrong-secrets.test.ts'],
@@ -101,14 +101,14 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'tokens: any class is accepted anywhere',
-    file: 'src/access/tokens/token-verifier.ts',
+    file: 'src/access/tokens/token-authenticator.ts',
     find: "  if (!accepted.includes(signed.tokenClass)) throw anotherClass(signed.tokenClass, accepted.join(' or '));\n",
     replacement: '',
     caughtBy: ['test/gateway/token-matrix.test.ts'],
   },
   {
     name: 'tokens: a second spelling of a signature passes',
-    file: 'src/access/tokens/token-verifier.ts',
+    file: 'src/access/tokens/token-authenticator.ts',
     find: "signature !== undefined && Buffer.from(signature, 'base64url').toString('base64url') === signature",
     replacement: 'signature !== undefined',
     caughtBy: ['test/oauth/hostile-token.test.ts'],
@@ -269,7 +269,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'remote services: interim responses are passed on without a limit of their size',
-    file: 'src/gateway/proxy/upstream-response.ts',
+    file: 'src/gateway/proxy/transfer.ts',
     find: 'this.#interim.characters > MAX_INTERIM.characters || ',
     replacement: '',
     caughtBy: ['test/gateway/upstream-streams.test.ts'],
@@ -728,7 +728,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'remote services: the Location of a service shows its address',
-    file: 'src/gateway/proxy/own-addresses.ts',
+    file: 'src/gateway/proxy/headers.ts',
     find: '!== at.host) return url',
     replacement: '=== at.host) return url',
     caughtBy: ['test/gateway/own-addresses.test.ts'],

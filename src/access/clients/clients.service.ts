@@ -4,7 +4,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
+import type { ClientRecord } from '../identity/callers.ts';
 
 /** The lifetime of access tokens, in seconds, for clients without a configured duration. */
 export const DEFAULT_DURATION_SECONDS = 3600;

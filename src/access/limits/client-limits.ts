@@ -5,7 +5,7 @@ import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts
 import { type CountedRequest, monthAtOf, type RequestLimits, WINDOWS } from '../../platform/cache/counts.rules.ts';
 import { MemoryRequestCounts } from '../../platform/cache/memory-cache.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
+import type { ClientRecord } from '../identity/callers.ts';
 import { type LimitVerdict, verdictOf } from './limits.rules.ts';
 import type { QuotaCount, QuotaCounts } from './quota-counts.ts';
 

@@ -1,7 +1,7 @@
 import { counters } from '../../lib/meters.ts';
 import { isOverload, Refusal } from '../../platform/errors.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
-import type { Principal } from '../identity/principal.ts';
+import type { ClientRecord, Principal } from '../identity/callers.ts';
+
 import { isAllowedAddress } from './ip-allowlist.ts';
 import type { LimitVerdict } from './limits.rules.ts';
 

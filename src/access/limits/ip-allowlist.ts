@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { groupsOf, plainAddress, withoutZone } from '../../lib/ip-address.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
+import type { ClientRecord } from '../identity/callers.ts';
 
 /**
  * The allowed networks of a client, in a separate list for each family: in a shared one an IPv6 network such as `::/64`

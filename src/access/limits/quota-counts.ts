@@ -2,7 +2,7 @@ import type { Log } from '../../lib/log.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { monthText } from '../../platform/cache/counts.rules.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
+import type { ClientRecord } from '../identity/callers.ts';
 import type { LastUseRow, QuotaRow, QuotaStore } from './quota-store.ts';
 
 /** The number of requests of a client in one month, as far as this process knows it. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { at, type Clock } from '../../events/streams/clock.ts';
-import { InvalidTokenError } from '../identity/invalid-token.ts';
-import type { Principal } from '../identity/principal.ts';
+import { InvalidTokenError, type Principal } from '../identity/callers.ts';
+
 import type { AccessChange, AccessChanges } from './access-changes.ts';
 import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, endKey, endKeysOf } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';

@@ -2,11 +2,11 @@ import DataLoader from 'dataloader';
 import { BoundedMap } from '../../lib/bounded-map.ts';
 import { isUuid } from '../../lib/input.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
-import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { isOneOf } from '../../platform/database/keyset-list.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { outsideRequest } from '../../platform/waiting-request.ts';
-import type { Principal } from '../identity/principal.ts';
+import type { Principal } from '../identity/callers.ts';
 import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
 

@@ -1,8 +1,7 @@
 import { isUuid } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import { anotherClass, InvalidTokenError } from '../identity/invalid-token.ts';
-import type { Principal } from '../identity/principal.ts';
+import { anotherClass, InvalidTokenError, type Principal } from '../identity/callers.ts';
 
 /** The latest time that a `Date` can represent, in ms since 1970. */
 const LAST_INSTANT_MS = 8.64e15;

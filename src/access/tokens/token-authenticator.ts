@@ -1,10 +1,128 @@
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import { JOSEError } from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
+import { parsedOrNone } from '../../lib/json.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import { InvalidTokenError } from '../identity/invalid-token.ts';
-import { type Principal, refuseForgotPassword, type SignedToken } from '../identity/principal.ts';
+import {
+  anotherClass,
+  InvalidTokenError,
+  type Principal,
+  refuseForgotPassword,
+  type SignedToken,
+} from '../identity/callers.ts';
 import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { Sessions } from '../revocation/sessions.ts';
-import { principalFromClaims } from './claims.rules.ts';
-import type { TokenVerifier } from './token-verifier.ts';
+import { normalizeClaims, principalFromClaims } from './claims.rules.ts';
+import type { JwtKey, JwtKeys } from './jwt-keys.ts';
+
+/** The total length of the tokens of one generation, in characters; their claims take about as much memory again. */
+export const GENERATION_CHARACTERS = 8 * 1024 * 1024;
+const MAX_TOKEN_CHARACTERS = 16 * 1024;
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
+
+/** Verifies the signatures of compact JWTs: HS256 only, in canonical form only. Verified tokens are cached. */
+export class TokenVerifier {
+  readonly #keys: JwtKeys;
+  /**
+   * The two generations of the cache. When the younger one is full, it replaces the older one; a token that is used
+   * moves to the younger one.
+   */
+  #young = new Map<string, SignedToken>();
+  #old = new Map<string, SignedToken>();
+  #characters = 0;
+
+  constructor(keys: JwtKeys) {
+    this.#keys = keys;
+  }
+
+  /**
+   * Verifies a token of one of the accepted classes and returns its claims; the same object for the same token while it
+   * is cached.
+   * @throws InvalidTokenError when the class, algorithm, form or signature is another.
+   */
+  async verify(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
+    const known = this.#young.get(token) ?? this.#promoted(token);
+    return known ? requireAccepted(known, accepted) : this.#verifyNew(token, accepted);
+  }
+
+  /** Checks by the form and the key id of a token whether a key of the class may have signed it; computes no signature. */
+  mayBeOf(tokenClass: TokenClass, token: string): boolean {
+    const keyId = isCanonical(token) ? parsedOrNone(() => keyIdOf(token)) : undefined;
+    return typeof keyId === 'string' && this.#keys.byKeyId.get(keyId)?.tokenClass === tokenClass;
+  }
+
+  async #verifyNew(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
+    if (!isCanonical(token)) throw new InvalidTokenError('malformed');
+    for (const key of this.#candidates(token)) {
+      const signed = await verifyWith(token, key);
+      if (signed) {
+        this.#remember(token, signed);
+        return requireAccepted(signed, accepted);
+      }
+    }
+    throw new InvalidTokenError('signature');
+  }
+
+  /** Returns the keys that may have signed a token. An unknown key id belongs to another issuer, or to none. */
+  #candidates(token: string): JwtKey[] {
+    const keyId = keyIdOf(token);
+    const key = typeof keyId === 'string' ? this.#keys.byKeyId.get(keyId) : undefined;
+    if (key) return [key];
+    const all = [...this.#keys.byKeyId.values()];
+    return keyId === undefined ? all : all.filter(({ tokenClass }) => tokenClass !== 'user');
+  }
+
+  #promoted(token: string): SignedToken | undefined {
+    const known = this.#old.get(token);
+    if (known) this.#remember(token, known);
+    return known;
+  }
+
+  #remember(token: string, signed: SignedToken): void {
+    if (!this.#young.has(token)) this.#characters += token.length;
+    this.#young.set(token, signed);
+    if (this.#characters <= GENERATION_CHARACTERS) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#characters = 0;
+  }
+}
+
+function requireAccepted(signed: SignedToken, accepted: readonly TokenClass[]): SignedToken {
+  if (!accepted.includes(signed.tokenClass)) throw anotherClass(signed.tokenClass, accepted.join(' or '));
+  return signed;
+}
+
+/**
+ * Checks whether a token has a valid length and canonical form. 32 bytes in unpadded base64url end in one of 16
+ * characters; the other 48 would be second spellings of the same bytes.
+ */
+function isCanonical(token: string): boolean {
+  if (token.length > MAX_TOKEN_CHARACTERS) return false;
+  const signature = COMPACT.exec(token)?.[1];
+  return signature !== undefined && Buffer.from(signature, 'base64url').toString('base64url') === signature;
+}
+
+function keyIdOf(token: string): unknown {
+  try {
+    return decodeProtectedHeader(token).kid;
+  } catch {
+    throw new InvalidTokenError('malformed');
+  }
+}
+
+async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | undefined> {
+  try {
+    const { payload } = await compactVerify(token, key.key, { algorithms: ['HS256'] });
+    const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'));
+    if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
+    const { tokenClass } = key;
+    return { tokenClass, claims: tokenClass === 'user' ? { ...claims } : normalizeClaims({ ...claims }) };
+  } catch (error) {
+    if (error instanceof JOSEError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
 
 interface AuthenticatorDependencies {
   verifier: Pick<TokenVerifier, 'verify'>;

@@ -1,7 +1,7 @@
 import { jwtSigner } from '../../lib/fast/jwt-signer.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { TokenPair } from '../../tables/access.entity.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
+import type { ClientRecord } from '../identity/callers.ts';
 import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { JwtKeys } from './jwt-keys.ts';
 

@@ -1,11 +1,10 @@
-import type { ClientRecord } from '../identity/client-record.ts';
-import { unlessInvalid } from '../identity/invalid-token.ts';
-import type { Principal, SignedToken } from '../identity/principal.ts';
+import { type ClientRecord, type Principal, type SignedToken, unlessInvalid } from '../identity/callers.ts';
+
 import type { AccessDirectory } from '../revocation/access-directory.ts';
 import type { Supervisors } from '../supervisors/supervisors.service.ts';
 
-import { isOfClient, type RefreshTokens } from './refresh-tokens.ts';
-import type { Revocations } from './revocations.ts';
+import { isOfClient, type RefreshTokens, type Revocations } from './revocations.ts';
+
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 interface ManagementDependencies {

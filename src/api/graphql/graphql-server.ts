@@ -1,11 +1,11 @@
 import type { GraphQLSchema } from 'graphql';
-import { refuseForgotPassword } from '../../access/identity/principal.ts';
+import { refuseForgotPassword } from '../../access/identity/callers.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
 import { sendFile } from '../shared/served-files.ts';
-import { acceptedRange, rangesOf } from './execution/accepted-types.ts';
-import { bringsForm } from './execution/form-type.ts';
+import { acceptedRange, bringsForm, rangesOf } from './execution/accepted-types.ts';
+
 import { graphiqlFiles } from './execution/graphiql.ts';
 import type { createGraphqlRuntime, GraphqlDependencies } from './runtime.ts';
 

@@ -1,23 +1,24 @@
-import { useEngine } from '@envelop/core';
+import { type Plugin, useEngine } from '@envelop/core';
 import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
-import type { Principal } from '../../access/identity/principal.ts';
+import type { Principal } from '../../access/identity/callers.ts';
 import type { AccessWatch } from '../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/tracing.ts';
+import type { FeatureServices } from '../shared/services.ts';
+import type { OperationRequest } from './execution/documents.ts';
 import { createEngine } from './execution/engine.ts';
 import { ErrorMask } from './execution/error-masking.ts';
-import type { OperationDurations } from './execution/operation-durations.ts';
-import { OperationObserver } from './execution/operation-observer.ts';
+import { type OperationDurations, OperationObserver } from './execution/operation-observer.ts';
+
 import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { SseStreams, sendResponse } from './execution/sse-streams.ts';
 import { UPLOAD_LIMITS, type UploadLimits } from './execution/upload-form.ts';
+import type { GraphqlContext, SharedPrincipal } from './kit/graphql-context.ts';
 import { OperationAudits } from './plugins/audit-masking.ts';
 import { MAX_BATCH, useLimits } from './plugins/document-limits.ts';
-import { type GraphqlHttpRequest, readRequest, useHttpRequests } from './plugins/http-requests.ts';
-import { useHttpResults } from './plugins/http-results.ts';
-import { type ContextDependencies, useOperationContext } from './plugins/operation-context.ts';
+import { type GraphqlHttpRequest, readRequest, useHttpRequests, useHttpResults } from './plugins/http.ts';
 import {
   DocumentCache,
   type PersistedMode,
@@ -141,4 +142,64 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
       await sockets.stop();
     },
   };
+}
+
+/** The dependencies of the context of operations. */
+interface ContextDependencies {
+  services: FeatureServices;
+  /**
+   * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
+   * @throws InvalidTokenError when it is not.
+   */
+  recheck: (principal: Principal, exchange: Exchange) => Promise<void>;
+  /**
+   * Counts an operation of a WebSocket, or another one of a batch, against the client's limits.
+   * @throws Refusal 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
+   * endpoint.
+   */
+  passGuards: (principal: Principal, exchange: Exchange) => Promise<void>;
+}
+
+/**
+ * Creates the Envelop plugin that checks the token and builds the context of fields. It runs the client guards for each
+ * operation of a WebSocket and for each of a batch except the first, which the guards of the request itself have
+ * covered.
+ */
+function useOperationContext({
+  recheck,
+  passGuards,
+  services,
+}: ContextDependencies): Plugin<OperationRequest & Partial<GraphqlContext>> {
+  async function checkAccess({ bearer, exchange, batch }: OperationRequest): Promise<void> {
+    await recheck(bearer, exchange);
+    if (!batch || batch.isBegun) return passGuards(bearer, exchange);
+    batch.isBegun = true;
+    if (exchange.state.limitRefusal) throw exchange.state.limitRefusal;
+  }
+
+  return {
+    async onContextBuilding({ context, extendContext }) {
+      if (context.isLater) await checkAccess(context);
+      const { bearer, exchange } = context;
+      const lastEventId = exchange.req.headers['last-event-id'];
+      const operation: Omit<GraphqlContext, 'perOperation'> = {
+        principal: sharedPrincipalOf(bearer),
+        caller: {
+          ...bearer,
+          correlationId: exchange.correlationId,
+          traceparent: exchange.span?.traceparent,
+          lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+          hasIdempotencyKey: false,
+          isRefused: false,
+        },
+        services,
+      };
+      extendContext(operation);
+    },
+  };
+}
+
+/** Returns the part of a principal that the result of an event may depend on. */
+export function sharedPrincipalOf({ nodeId, tokenClass, tokenUse, permissions }: Principal): SharedPrincipal {
+  return { nodeId, tokenClass, tokenUse, permissions };
 }

@@ -26,8 +26,7 @@ import {
   type ToolFailure,
   type ToolOutcome,
 } from './kit/tool.ts';
-import { invalidParams, messageOf } from './message.ts';
-import { notAMessage } from './message-body.ts';
+import { invalidParams, messageOf, notAMessage } from './message.ts';
 
 /** The name and version of the server, as `initialize` returns them. */
 const SERVER = { name: 'portcullis', title: 'Portcullis', version: VERSION };

@@ -1,6 +1,5 @@
-import type { ClientRecord } from '../../access/identity/client-record.ts';
-import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
-import { bearerOf, type Principal } from '../../access/identity/principal.ts';
+import { bearerOf, type ClientRecord, InvalidTokenError, type Principal } from '../../access/identity/callers.ts';
+
 import type { ClientGuards } from '../../access/limits/guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
@@ -10,7 +9,7 @@ import { refuse } from '../../gateway/exchange/responses.ts';
 import { Refusal } from '../../platform/errors.ts';
 import type { AgentIdentity } from './kit/tool.ts';
 import type { McpRuntime, McpRuntimeDependencies, Toolset } from './mcp-runtime.ts';
-import { readMessage } from './message-body.ts';
+import { readMessage } from './message.ts';
 
 interface McpServerDependencies extends McpRuntimeDependencies {
   authenticator: TokenAuthenticator;

@@ -5,9 +5,20 @@ import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/request-head.ts
 import { IDEMPOTENCY_KEY } from '../../idempotency/idempotent-responses.ts';
 import { VERSION } from '../../platform/health.ts';
 import { headers } from './openapi-headers.ts';
-import { errorSchemas, responses } from './openapi-responses.ts';
-import { type DescribedRoute, type JsonSchema, type Operation, parameterOf, responseOf } from './operation.ts';
-import { type DocumentedSchemas, described, schemaOf, withExactNumbers, withNulls } from './schemas.ts';
+import {
+  type DescribedRoute,
+  type DocumentedSchemas,
+  described,
+  errorSchemas,
+  type JsonSchema,
+  type Operation,
+  parameterOf,
+  responseOf,
+  responses,
+  schemaOf,
+  withExactNumbers,
+  withNulls,
+} from './operation.ts';
 
 /** What each permission allows, on every interface. */
 const SCOPES: Record<Permission, string> = {

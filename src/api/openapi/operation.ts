@@ -1,5 +1,6 @@
-import type { z } from 'zod';
-import type { oas31 } from 'zod-openapi';
+import { z } from 'zod';
+import { createSchema, type oas31, type ZodOpenApiOverride } from 'zod-openapi';
+import type { ErrorMessage } from '../../gateway/exchange/refusals.ts';
 import { headers } from './openapi-headers.ts';
 
 type Headers = Record<string, oas31.HeaderObject | oas31.ReferenceObject>;
@@ -80,4 +81,211 @@ export function json(
   headers: Headers = limitedHeadersOf(),
 ): oas31.ResponseObject {
   return { description, headers, content: { 'application/json': { schema: refTo(schema), example } } };
+}
+
+/** What a noun adds to the schemas of the document, by name. */
+export interface DocumentedSchemas {
+  /** Request bodies, generated from the schemas that parse them. Unknown members are ignored, so they are allowed. */
+  inputs?: Readonly<Record<string, JsonSchema>>;
+  /** Response bodies, which have no other members. Their types are checked against the types of the services. */
+  outputs?: Readonly<Record<string, z.ZodType>>;
+  /** Error bodies. */
+  errors?: Readonly<Record<string, JsonSchema>>;
+  /** The descriptions of members of `inputs` and `errors`, by the name of their schema. */
+  descriptions?: Descriptions;
+}
+
+type Descriptions = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+export const uri = () => z.string().meta({ format: 'uri' });
+
+/** Returns the JSON Schema of the input or the output of a zod schema. */
+export function schemaOf(schema: z.ZodType, io: 'input' | 'output', override?: ZodOpenApiOverride): JsonSchema {
+  const { schema: jsonSchema } = createSchema(schema, {
+    io,
+    openapiVersion: '3.1.0',
+    opts: override ? { override } : {},
+  });
+  // The package declares the type for OpenAPI 3.2.
+  return jsonSchema as JsonSchema;
+}
+
+/** The largest uint64 as JSON writes it after rounding to a double, and exactly. */
+const ROUNDED_UINT64 = String(Number(2n ** 64n - 1n));
+const MAX_UINT64 = String(2n ** 64n - 1n);
+
+/** Replaces the rounded largest uint64 in the text of a document by the exact number. */
+export function withExactNumbers(text: string): string {
+  return text.replaceAll(ROUNDED_UINT64, MAX_UINT64);
+}
+
+/** Returns an object schema with the members of several schemas. */
+export function merged(...schemas: readonly JsonSchema[]): JsonSchema {
+  const required = schemas.flatMap((schema) => schema.required ?? []);
+  return {
+    type: 'object',
+    properties: Object.assign({}, ...schemas.map(({ properties }) => properties)),
+    ...(required.length === 0 ? {} : { required }),
+  };
+}
+
+/** A text that is not blank. */
+export const FILLED: JsonSchema = { type: 'string', pattern: '[^\\s\\x85]' };
+
+/** Returns a schema that requires a member with a value that does not count as absent. */
+export function requiringMember(name: string, value: JsonSchema = { not: { enum: [null] } }): JsonSchema {
+  return { properties: { [name]: value }, required: [name] };
+}
+
+/** Returns a schema in which every optional member, at any depth, may be null, which counts as absent. */
+export function withNulls(schema: JsonSchema): JsonSchema {
+  const { properties, required = [] } = schema;
+  if (!properties) return schema;
+  const members = Object.entries(properties).map(([name, member]) => {
+    const own: JsonSchema = withNulls(member as JsonSchema);
+    const isNullable = typeof own.type === 'string' && !required.includes(name);
+    return [name, isNullable ? { ...own, type: [own.type, 'null'] } : own];
+  });
+  return { ...schema, properties: Object.fromEntries(members) };
+}
+
+/** What the document says of inputs that code rather than zod parses, by the schema of the input. */
+export const documentedInputs = new Map<z.core.$ZodType, JsonSchema>();
+
+const override: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
+  const documented = documentedInputs.get(zodSchema);
+  if (documented?.$ref) delete jsonSchema.type;
+  Object.assign(jsonSchema, documented);
+};
+
+/** Returns the JSON Schema of a request body or a part of one. */
+export function inputSchema(schema: z.ZodType): JsonSchema {
+  return schemaOf(schema, 'input', override);
+}
+
+/**
+ * Returns a schema that is met only where another is too. The other one depends on a required member, and so always
+ * holds; as `anyOf` or `not` it would be a class of generated clients instead of the members.
+ */
+export function demanding(schema: JsonSchema, demanded: object): JsonSchema {
+  return { ...schema, dependentSchemas: { [String(schema.required?.[0])]: demanded } };
+}
+
+/**
+ * Returns the schemas with the descriptions of their members added.
+ * @throws Error for a description of a schema or member that does not exist.
+ */
+export function described<Schemas extends Record<string, JsonSchema>>(
+  schemas: Schemas,
+  descriptions: Descriptions,
+): Schemas {
+  // Cloned together, so that schemas which share a member still share it.
+  const copies = structuredClone(schemas);
+  for (const [name, members] of Object.entries(descriptions)) {
+    for (const [member, description] of Object.entries(members)) {
+      const schema = copies[name]?.properties?.[member];
+      if (!schema) throw new Error(`${name}.${member} is described but does not exist`);
+      schema.description = description;
+    }
+  }
+  return copies;
+}
+
+type Reasons = readonly [ErrorMessage, ...ErrorMessage[]];
+
+/** The member of a refusal that lists what to change. */
+export const ISSUES: JsonSchema = { type: 'array', items: refTo('Issue') };
+
+/** The schemas of error bodies and of an empty body, by name. */
+export const errorSchemas: Record<string, JsonSchema> = {
+  Issue: {
+    type: 'object',
+    properties: {
+      path: {
+        type: 'string',
+        description: 'The path of the member, such as `users[3].email`; empty for the whole body.',
+      },
+      message: { type: 'string' },
+    },
+    required: ['path', 'message'],
+    additionalProperties: false,
+  },
+  MethodNotAllowed: envelope(['method_not_allowed'] satisfies ErrorMessage[]),
+  Nothing: { type: 'object', additionalProperties: false },
+};
+
+/** The refusals that several operations share, by name. */
+export const responses: Record<string, oas31.ResponseObject> = {
+  BadRequest: refusal(
+    'The request is malformed or invalid; `errors` lists the members to change.',
+    ['invalid_request'],
+    limitedHeadersOf(),
+    { errors: ISSUES },
+    { errors: [{ path: 'name', message: 'is required: a string' }] },
+  ),
+  Unauthorized: refusal(
+    'The token is missing, malformed, expired, revoked, or belongs to another class.',
+    ['unauthorized'],
+    headersOf('WWW-Authenticate'),
+  ),
+  Forbidden: refusal(
+    'The token lacks a permission, or the client may not call with this certificate or from this address.',
+    ['forbidden', 'ip_not_allowed', 'mtls_required'],
+    limitedHeadersOf('WWW-Authenticate'),
+  ),
+  NotFound: refusal('The tenant has no object with this id, or `X-Target-Server` names another service.', [
+    'not_found',
+  ]),
+  NotOfService: refusal('`X-Target-Server` names another service.', ['not_found'], headersOf()),
+  Conflict: refusal('The `Idempotency-Key` belongs to another request, or to one in progress.', [
+    'idempotency_conflict',
+  ]),
+  PreconditionFailed: refusal('The version of the rule is not the one in `If-Match`.', ['precondition_failed']),
+  PayloadTooLarge: refusal('The body is too long. The connection is closed.', ['payload_too_large']),
+  TooManyRequests: refusal(
+    'The client has exceeded a rate limit or its monthly quota.',
+    ['rate_limit_exceeded', 'monthly_limit_exceeded'],
+    limitedHeadersOf('Retry-After'),
+  ),
+  InternalError: refusal('An unexpected error. The response contains only its correlation id.', ['internal_error']),
+  ServiceUnavailable: refusal(
+    'A store or service that the request needs is down.',
+    ['service_unavailable'],
+    limitedHeadersOf('Retry-After'),
+  ),
+};
+
+/**
+ * Returns the OpenAPI response for a refusal whose body is the error envelope (docs/contract.md, 2.3-01) with one of
+ * these messages, and `more` members; the example has the first message.
+ */
+function refusal(
+  description: string,
+  reasons: Reasons,
+  headers = limitedHeadersOf(),
+  more: Record<string, JsonSchema> = {},
+  example: object = {},
+): oas31.ResponseObject {
+  const schema = envelope(reasons, more);
+  const body = { code: -1, domain: 0, message: reasons[0], ...example };
+  return { description, headers, content: { 'application/json': { schema, example: body } } };
+}
+
+/**
+ * Returns the schema of an error envelope with one of these messages; members other than the three documented ones are
+ * optional.
+ */
+export function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
+  return {
+    type: 'object',
+    // Not `const`: generators stop at a negative one.
+    properties: {
+      code: { type: 'integer', enum: [-1] },
+      domain: { const: 0 },
+      message: { enum: [...reasons] },
+      ...more,
+    },
+    required: ['code', 'domain', 'message'],
+    additionalProperties: false,
+  };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { HealthReport } from '../../platform/health.ts';
-import type { DocumentedSchemas } from '../openapi/schemas.ts';
+import type { DocumentedSchemas } from '../openapi/operation.ts';
 
 const state = () => z.enum(['ok', 'down']);
 

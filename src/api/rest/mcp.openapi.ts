@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
-import { type DocumentedSchemas, uri } from '../openapi/schemas.ts';
+import { type DocumentedSchemas, uri } from '../openapi/operation.ts';
 
 /** What MCP adds to the OpenAPI document. */
 export const mcpSchemas: DocumentedSchemas = {

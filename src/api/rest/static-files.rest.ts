@@ -2,8 +2,7 @@ import type { RequestHandler } from 'express';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { notFound } from '../../platform/errors.ts';
 import { type Files, sendFile } from '../shared/served-files.ts';
-import { sendEmpty } from './rest-call.ts';
-import { route } from './route.ts';
+import { route, sendEmpty } from './route.ts';
 
 interface PageServices {
   /** Undefined where there is no console. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { embeddedClusterDir, notWhole, PARTS } from '../../platform/config/data-dir.ts';
-import { bindSecrets, instanceOfSecrets } from '../../platform/config/secrets.ts';
+import { bindSecrets, embeddedClusterDir, instanceOfSecrets, notWhole, PARTS } from '../../platform/config/secrets.ts';
+
 import { clusterIdentity, ensureCluster } from '../../platform/embedded/cluster.ts';
 import { readDemo } from './demo.ts';
 

@@ -5,8 +5,8 @@ import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { showConsole } from '../../api/rest/static-files.rest.ts';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
-import { demoPath, notWhole, PARTS } from '../../platform/config/data-dir.ts';
-import type { Secrets } from '../../platform/config/secrets.ts';
+import { demoPath, notWhole, PARTS, type Secrets } from '../../platform/config/secrets.ts';
+
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 
 const id = z.string();

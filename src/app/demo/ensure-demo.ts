@@ -5,8 +5,8 @@ import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { Transactions } from '../../features/transactions/transactions.service.ts';
 import { baseUrlOf } from '../../lib/base-url.ts';
 import type { Config } from '../../platform/config/config.ts';
-import { notWhole, PARTS } from '../../platform/config/data-dir.ts';
-import { instanceOfSecrets, type Secrets } from '../../platform/config/secrets.ts';
+import { instanceOfSecrets, notWhole, PARTS, type Secrets } from '../../platform/config/secrets.ts';
+
 import type { Database, Db } from '../../platform/database/database.ts';
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 import { type Demo, type DemoNode, newDemo, readDemo, writeDemo } from './demo.ts';

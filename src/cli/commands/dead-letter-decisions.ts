@@ -1,6 +1,13 @@
 import { SECRETS } from '../../audit/mask-keys.ts';
-import { deadLetterTopicOf, letterId, letterPlace, originOf } from '../../events/bus/dead-letters.ts';
-import { BusUnavailableError, type IncomingMessage } from '../../events/bus/event-bus.ts';
+import {
+  BusUnavailableError,
+  deadLetterTopicOf,
+  type IncomingMessage,
+  letterId,
+  letterPlace,
+  originOf,
+} from '../../events/bus/event-bus.ts';
+
 import { isCompactedTopic, REPLAYABLE } from '../../events/bus/topics.ts';
 import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
 import { list, text, wholeNumber } from '../kit/flags.ts';

@@ -1,8 +1,8 @@
 import { OPERATOR } from '../../access/administration/administration.ts';
 import { usernameInput } from '../../features/supervisors/supervisor.input.ts';
 import { emailInput } from '../../features/user-migrations/migration.input.ts';
-import { renameUser } from '../../features/users/user-rename.service.ts';
 import { emailOf } from '../../features/users/users.rules.ts';
+import { renameUser } from '../../features/users/users.service.ts';
 import { objectInput } from '../../lib/input.ts';
 import { changeCommand } from '../kit/change-command.ts';
 import { checked } from '../kit/flags.ts';

@@ -1,6 +1,6 @@
 import { readConfig } from '../../platform/config/config.ts';
-import { demoPath } from '../../platform/config/data-dir.ts';
-import { readSecrets } from '../../platform/config/secrets.ts';
+import { demoPath, readSecrets } from '../../platform/config/secrets.ts';
+
 import { type CommandBody, CommandError } from '../kit/command.ts';
 import { openFeatures } from '../kit/open-services.ts';
 

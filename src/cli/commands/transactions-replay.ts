@@ -1,5 +1,5 @@
-import { deadLetterTopicOf } from '../../events/bus/dead-letters.ts';
-import { BusUnavailableError } from '../../events/bus/event-bus.ts';
+import { BusUnavailableError, deadLetterTopicOf } from '../../events/bus/event-bus.ts';
+
 import type { Replay, ReplayPlan } from '../../events/bus/replay.ts';
 import { isCompactedTopic, REPLAYABLE, REPUBLISHED } from '../../events/bus/topics.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';

@@ -3,7 +3,7 @@ import type { DemoFile } from '../../app/demo/demo.ts';
 import { parsedOrNone } from '../../lib/json.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Config } from '../../platform/config/config.ts';
-import { demoPath } from '../../platform/config/data-dir.ts';
+import { demoPath } from '../../platform/config/secrets.ts';
 
 /**
  * Returns what the user can do instead of a command while the instance that runs with `config` uses the embedded

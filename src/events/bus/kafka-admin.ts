@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { backoffMs } from '../../lib/backoff.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
-import { isDeadLetterTopic } from './dead-letters.ts';
-import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag } from './event-bus.ts';
+import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag, isDeadLetterTopic } from './event-bus.ts';
+
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { ALL_TOPICS, isCompactedTopic } from './topics.ts';
 

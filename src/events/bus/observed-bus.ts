@@ -4,15 +4,16 @@ import type { Log } from '../../lib/log.ts';
 import { MemoizedRead } from '../../lib/memoized-read.ts';
 import { durations, gauges } from '../../lib/meters.ts';
 import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
-import { isDeadLetterTopic, originOf } from './dead-letters.ts';
-import type {
-  BatchHandler,
-  ConsumerLag,
-  EventBus,
-  OutgoingMessage,
-  PublishOptions,
-  SubscribeOptions,
-  Subscription,
+import {
+  type BatchHandler,
+  type ConsumerLag,
+  type EventBus,
+  isDeadLetterTopic,
+  type OutgoingMessage,
+  originOf,
+  type PublishOptions,
+  type SubscribeOptions,
+  type Subscription,
 } from './event-bus.ts';
 
 const SYSTEM = 'kafka';

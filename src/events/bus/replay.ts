@@ -1,12 +1,16 @@
-import { deadLetterTopicOf, type LetterPlace, letterId, letterPlace, originOf } from './dead-letters.ts';
 import type { BusDatabase } from './embedded-store.ts';
-import type {
-  BatchHandler,
-  EventBus,
-  IncomingMessage,
-  LogReader,
-  OutgoingMessage,
-  PartitionSpan,
+import {
+  type BatchHandler,
+  deadLetterTopicOf,
+  type EventBus,
+  type IncomingMessage,
+  type LetterPlace,
+  type LogReader,
+  letterId,
+  letterPlace,
+  type OutgoingMessage,
+  originOf,
+  type PartitionSpan,
 } from './event-bus.ts';
 
 const GROUP = 'portcullis.transactions.replay';

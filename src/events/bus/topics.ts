@@ -1,4 +1,4 @@
-import { deadLetterTopicOf } from './dead-letters.ts';
+import { deadLetterTopicOf } from './event-bus.ts';
 
 /**
  * The topics of notifications, registrations and users' KYC tokens, without the installation's prefix (the bus adds

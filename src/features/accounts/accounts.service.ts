@@ -2,9 +2,9 @@ import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { IDS } from '../../lib/example-ids.ts';
 import { columnsOf, instant, int, text, uuid, viewOf } from '../../lib/fields.ts';
-import { containing } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { keysetList } from '../../platform/database/keyset-list.ts';
+import { containing, keysetList } from '../../platform/database/keyset-list.ts';
+
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { accountCounts, type Counted } from './account-counts.store.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool } from '../../api/mcp/kit/tool.ts';
+import { defineTool, listPage, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
+
 import { objectInput, searchInput, textInput, uuidInput } from '../../lib/input.ts';
 import { account, accountView } from './accounts.service.ts';
 

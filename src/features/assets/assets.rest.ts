@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { json, responseOf } from '../../api/openapi/operation.ts';
-import type { DocumentedSchemas } from '../../api/openapi/schemas.ts';
+import { type DocumentedSchemas, json, responseOf } from '../../api/openapi/operation.ts';
+
 import { route } from '../../api/rest/route.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { IDS } from '../../lib/example-ids.ts';

@@ -1,8 +1,8 @@
 import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-filter.ts';
 import { RECORD_COLUMNS } from '../../audit/audit-record.ts';
 import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead } from '../../lib/keyset.ts';
-import { keysetPage } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
+import { keysetPage } from '../../platform/database/keyset-list.ts';
 
 /** Lists audit records, newest first, by keyset pagination. */
 export class AuditPages {

@@ -1,9 +1,9 @@
 import { type ClientPages, type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../../api/graphql/kit/builder.ts';
 import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
-import { tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
+import { loaderPerOperation, tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { loaderPerOperation } from '../../api/graphql/kit/loaders.ts';
+
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import { clientInput, clientPatchInput, GRANT_TYPES, GRANTS, rotationInput } from './client.input.ts';
 import type { ClientAdministration, ClientWithSecret } from './client-administration.service.ts';

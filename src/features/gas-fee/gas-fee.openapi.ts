@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DocumentedSchemas } from '../../api/openapi/schemas.ts';
+import type { DocumentedSchemas } from '../../api/openapi/operation.ts';
 import { instant, uuid } from '../../lib/fields.ts';
 
 /** The schema of a whole number of the smallest unit of a currency, as decimal text. */

@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, orNotFound, requireScope, type ToolCall } from '../../api/mcp/kit/tool.ts';
+import {
+  defineTool,
+  listPage,
+  orNotFound,
+  pageArguments,
+  pageOutput,
+  requireScope,
+  type ToolCall,
+} from '../../api/mcp/kit/tool.ts';
+
 import { uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';

@@ -1,10 +1,10 @@
-import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { ClientRecord } from '../../access/identity/callers.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import type { RefreshClaims } from '../../access/tokens/refresh.rules.ts';
-import type { RefreshTokens } from '../../access/tokens/refresh-tokens.ts';
-import type { Revocations } from '../../access/tokens/revocations.ts';
-import type { TokenVerifier } from '../../access/tokens/token-verifier.ts';
+import type { RefreshTokens, Revocations } from '../../access/tokens/revocations.ts';
+
+import type { TokenVerifier } from '../../access/tokens/token-authenticator.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { Refusal, serviceUnavailable } from '../../platform/errors.ts';

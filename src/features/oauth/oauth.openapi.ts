@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { TokenResponse } from '../../access/tokens/token-issuer.ts';
-import { envelope, ISSUES } from '../../api/openapi/openapi-responses.ts';
-import { type JsonSchema, refTo } from '../../api/openapi/operation.ts';
-import { type DocumentedSchemas, inputSchema, merged, uri } from '../../api/openapi/schemas.ts';
+import {
+  type DocumentedSchemas,
+  envelope,
+  ISSUES,
+  inputSchema,
+  type JsonSchema,
+  merged,
+  refTo,
+  uri,
+} from '../../api/openapi/operation.ts';
+
 import type { ErrorMessage } from '../../gateway/exchange/refusals.ts';
 import type { serverMetadata } from './metadata.rules.ts';
 import type { OAuthErrorCode } from './oauth-errors.rest.ts';

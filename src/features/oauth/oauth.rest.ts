@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { oas31 } from 'zod-openapi';
-import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { ClientRecord } from '../../access/identity/callers.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import type { TokenManagement } from '../../access/tokens/token-management.ts';
 import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../../api/openapi/operation.ts';

@@ -1,4 +1,4 @@
-import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { ClientRecord } from '../../access/identity/callers.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { IssuedScope } from '../../access/tokens/token-issuer.ts';
 import { Refusal } from '../../platform/errors.ts';

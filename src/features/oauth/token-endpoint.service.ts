@@ -1,7 +1,7 @@
-import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { ClientRecord } from '../../access/identity/callers.ts';
 import type { ClientGuards, GuardedRequest } from '../../access/limits/guards.ts';
-import type { Throttle } from '../../access/limits/throttle.ts';
-import type { WrongSecrets } from '../../access/limits/wrong-secrets.ts';
+import type { Throttle, WrongSecrets } from '../../access/limits/throttle.ts';
+
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import { isObject } from '../../lib/json.ts';
 import { BASIC_CHALLENGE, invalidRequest, parseOrReject, Refusal } from '../../platform/errors.ts';

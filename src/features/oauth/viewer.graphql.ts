@@ -1,4 +1,4 @@
-import type { Principal } from '../../access/identity/principal.ts';
+import type { Principal } from '../../access/identity/callers.ts';
 import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
 import type { Supervisors } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, implement } from '../../api/graphql/kit/builder.ts';

@@ -1,4 +1,4 @@
-import { PoisonError } from '../../events/bus/dead-letters.ts';
+import { PoisonError } from '../../events/bus/event-bus.ts';
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 
 export type ReferenceKind = (typeof REFERENCE_KINDS)[number];

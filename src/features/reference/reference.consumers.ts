@@ -1,5 +1,11 @@
-import { withDeadLetters } from '../../events/bus/dead-letters.ts';
-import type { BatchHandler, EventBus, IncomingMessage, Subscription } from '../../events/bus/event-bus.ts';
+import {
+  type BatchHandler,
+  type EventBus,
+  type IncomingMessage,
+  type Subscription,
+  withDeadLetters,
+} from '../../events/bus/event-bus.ts';
+
 import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
 import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
 import { parseReferenceChange } from './reference.input.ts';

@@ -7,12 +7,16 @@ import {
 } from '../../access/administration/administration.ts';
 import type { LoginLocks } from '../../access/credentials/login-locks.ts';
 import type { Passwords } from '../../access/credentials/passwords.ts';
+import type { Principal } from '../../access/identity/callers.ts';
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
-import type { Principal } from '../../access/identity/principal.ts';
 import type { AccessChanges } from '../../access/revocation/access-changes.ts';
 import type { Sessions } from '../../access/revocation/sessions.ts';
-import type { PasswordCheck } from '../../access/supervisors/password-check.ts';
-import { SUPERVISOR_COLUMNS, type SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
+import {
+  type PasswordCheck,
+  SUPERVISOR_COLUMNS,
+  type SupervisorRow,
+} from '../../access/supervisors/supervisors.service.ts';
+
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';

@@ -3,9 +3,9 @@ import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
 import type { SupervisorPages, SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
-import { callerOf, tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
+import { callerOf, loaderPerOperation, tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-import { loaderPerOperation } from '../../api/graphql/kit/loaders.ts';
+
 import { connectionResolver } from '../../api/graphql/kit/pages.ts';
 import { currentPasswordInput, passwordInput, roleInput, supervisorInput } from './supervisor.input.ts';
 import type { SupervisorAdministration } from './supervisor-administration.service.ts';

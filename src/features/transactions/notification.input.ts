@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PoisonError } from '../../events/bus/dead-letters.ts';
+import { PoisonError } from '../../events/bus/event-bus.ts';
 import { boundedTextInput, objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { decodeUtf8, integerOf, parsedOr, parseJson } from '../../lib/json.ts';

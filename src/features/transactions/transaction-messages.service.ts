@@ -1,10 +1,11 @@
-import { withDeadLetters } from '../../events/bus/dead-letters.ts';
 import {
   BusUnavailableError,
   type EventBus,
   type IncomingMessage,
   type Subscription,
+  withDeadLetters,
 } from '../../events/bus/event-bus.ts';
+
 import { TOPICS } from '../../events/bus/topics.ts';
 import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';

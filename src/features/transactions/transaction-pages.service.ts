@@ -2,9 +2,9 @@ import { type Expression, ExpressionWrapper, type SqlBool, ValueNode } from 'kys
 import { eventsByTransaction, type LoggedEvent } from '../../events/streams/event-log.ts';
 import { type Instant, instantToIsoMillis } from '../../lib/instants.ts';
 import type { PageRequest } from '../../lib/keyset.ts';
-import { isOneOf } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { keysetList, type NestedList, type PagedList } from '../../platform/database/keyset-list.ts';
+import { isOneOf, keysetList, type NestedList, type PagedList } from '../../platform/database/keyset-list.ts';
+
 import {
   STATUS,
   type TransactionCollection,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Builder, enumOf, implement, needs, pagesOf } from '../../api/graphql/kit/builder.ts';
 import { COUNTS_ROWS, IDEMPOTENT } from '../../api/graphql/kit/field-traits.ts';
+import { loaderPerOperation } from '../../api/graphql/kit/graphql-context.ts';
 import { badInputError, DuplicateError, errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { loaderPerOperation } from '../../api/graphql/kit/loaders.ts';
 import { connectionResolver } from '../../api/graphql/kit/pages.ts';
 import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { compareInstants } from '../../lib/instants.ts';

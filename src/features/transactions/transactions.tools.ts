@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, orNotFound } from '../../api/mcp/kit/tool.ts';
+import { defineTool, listPage, orNotFound, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
+
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { instant } from '../../lib/fields.ts';
 import { objectInput, readAs } from '../../lib/input.ts';

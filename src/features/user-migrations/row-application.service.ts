@@ -6,9 +6,9 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState, violatedConstraint } from '../../platform/database/sql-state.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { UserStore } from '../users/user-store.service.ts';
 import type { UserRow } from '../users/users.rules.ts';
 import { present } from '../users/users.rules.ts';
+import { UserStore } from '../users/users.service.ts';
 import type { FileRow } from './csv.rules.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 import {

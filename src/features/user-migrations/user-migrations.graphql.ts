@@ -13,9 +13,14 @@ import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../
 import { notFound } from '../../platform/errors.ts';
 import { CSV_COLUMNS } from './csv.rules.ts';
 import { migrateUserInput, migrateUsersInput } from './migration.input.ts';
-import type { MigrationFiles, MigrationProgressRow } from './migration-files.service.ts';
+import type {
+  MigrationFiles,
+  MigrationPages,
+  MigrationProgressRow,
+  MigrationRowRow,
+} from './migration-files.service.ts';
 import { type SkipReason, warningOf } from './migration-outcome.rules.ts';
-import type { MigrationPages, MigrationRowRow } from './migration-pages.service.ts';
+
 import type { MigrationTableRow } from './migrations.store.ts';
 import type { ProgressFeeds } from './progress-feeds.service.ts';
 import type { UserMigrations } from './user-migrations.service.ts';

@@ -1,14 +1,16 @@
 import { z } from 'zod';
-import { envelope, ISSUES } from '../../api/openapi/openapi-responses.ts';
-import { refTo } from '../../api/openapi/operation.ts';
 import {
   type DocumentedSchemas,
   demanding,
   documentedInputs,
+  envelope,
   FILLED,
+  ISSUES,
   inputSchema,
+  refTo,
   requiringMember,
-} from '../../api/openapi/schemas.ts';
+} from '../../api/openapi/operation.ts';
+
 import { instant, uuid } from '../../lib/fields.ts';
 import type { userView } from '../users/users.service.ts';
 import { bulkRows, migrateUserInput, migrateUsersInput } from './migration.input.ts';

@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { json, limitedHeadersOf, parameterOf, refTo, responseOf } from '../../api/openapi/operation.ts';
-import { respondIdempotently } from '../../api/rest/rest-call.ts';
-import { route } from '../../api/rest/route.ts';
+import { respondIdempotently, route } from '../../api/rest/route.ts';
+
 import { readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import type { IdempotentResponses, StoredResponse } from '../../idempotency/idempotent-responses.ts';

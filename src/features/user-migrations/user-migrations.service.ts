@@ -1,4 +1,4 @@
-import type { Caller } from '../../access/identity/principal.ts';
+import type { Caller } from '../../access/identity/callers.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';

@@ -1,15 +1,23 @@
 import { z } from 'zod';
 import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
 import { objectSchema, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
-import { listPage, type PageArguments, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, orNotFound, type ToolCall } from '../../api/mcp/kit/tool.ts';
+import {
+  defineTool,
+  listPage,
+  orNotFound,
+  type PageArguments,
+  pageArguments,
+  pageOutput,
+  type ToolCall,
+} from '../../api/mcp/kit/tool.ts';
+
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
 import { invalidInput } from '../../platform/errors.ts';
 import { bulkRows, migrateUsersInput } from './migration.input.ts';
-import type { MigrationRowRow } from './migration-pages.service.ts';
+import type { MigrationRowRow } from './migration-files.service.ts';
 import type { MigrationTableRow } from './migrations.store.ts';
 
 publishedSchemas.set(bulkRows, () => ({ items: objectSchema(bulkRows.out.element, 'input') as Schema }));

@@ -8,8 +8,8 @@ import { holdIdentifier } from '../../platform/database/identifier-column.ts';
 import { notFound, serviceUnavailable } from '../../platform/errors.ts';
 import { outsideRequest, requestSignal, withoutDeadline } from '../../platform/waiting-request.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { UserStore } from './user-store.service.ts';
 import type { UserRow } from './users.rules.ts';
+import { UserStore } from './users.service.ts';
 
 interface UserErasureDependencies {
   db: Db;

@@ -1,9 +1,15 @@
 import { noteUsers } from '../../audit/noted-users.ts';
+import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
 import { identifierKey } from '../../lib/identifier-key.ts';
 import { isoFromPgOrNull } from '../../lib/instants.ts';
 import { nfc } from '../../lib/spelling.ts';
-import { containing } from '../../platform/database/conditions.ts';
-import { keysetList } from '../../platform/database/keyset-list.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { renameIdentifier } from '../../platform/database/identifier-column.ts';
+import { containing, keysetList } from '../../platform/database/keyset-list.ts';
+import { insertRows, textArray } from '../../platform/database/row-sets.ts';
+import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import { notFound } from '../../platform/errors.ts';
+import type { Tables } from '../../tables/tables.ts';
 import { emailOf, type UserRow } from './users.rules.ts';
 
 /**
@@ -63,3 +69,153 @@ export class UserPages extends keysetList({
   order: ['created_at', 'id'],
   onRows: (rows) => noteUsers(rows.map(({ id }) => id)),
 }) {}
+
+/**
+ * The identifiers of a user to create, the email by its key, or the ids of the tenant's users that have them; null for one
+ * that is missing.
+ */
+interface Identifiers {
+  email: string | null;
+  externalId: string | null;
+  address: string | null;
+}
+
+const USER_COLUMNS = {
+  uuid: ['id', 'node_id'],
+  text: ['external_id', 'name', 'surname', 'email', 'address'],
+  boolean: ['kyc_verified', 'kyc_token_sent'],
+  timestamptz: ['kyc_token_sent_at', 'created_at'],
+} as const;
+const EVENT_COLUMNS = {
+  uuid: ['id'],
+  text: ['topic', 'key', 'event_type', 'payload', 'correlation_id', 'traceparent'],
+  timestamptz: ['created_at'],
+} as const;
+
+/**
+ * The name of a savepoint: `dry_run` encloses all that a dry run rolls back, `search` the inserts of halves, `rows` each
+ * single insert.
+ */
+type SavepointName = 'dry_run' | 'search' | 'rows';
+
+/** Writes users in sets. Each method runs one statement and must be called inside a transaction. */
+export class UserStore {
+  readonly #unscoped: UnscopedDatabase<Tables>;
+
+  constructor(db: Db) {
+    this.#unscoped = db.unscoped('statements on row sets name their node');
+  }
+
+  /**
+   * Locks the users of a tenant against changes by others until the end of the transaction. It also turns off sorting
+   * in the planner, so that `owners` reads from indexes.
+   */
+  async lock(nodeId: string): Promise<void> {
+    await this.#unscoped.raw(
+      (sql) => sql`
+        select pg_advisory_xact_lock(hashtextextended(${`users of ${nodeId}`}::text, 0)),
+          set_config('enable_sort', 'off', true)`,
+    );
+  }
+
+  /**
+   * Returns for each query, in order, who has the identifiers; emails are compared by their keys. Each
+   * subquery selects the first key at or above the wanted one, which only the index on that key can give in order: no
+   * plan then reads all users of the tenant, however old the statistics are. Call it under `lock`.
+   */
+  owners(nodeId: string, queries: readonly Identifiers[]): Promise<Identifiers[]> {
+    const emails = textArray(queries.map(({ email }) => email));
+    const externalIds = textArray(queries.map(({ externalId }) => externalId));
+    const addresses = textArray(queries.map(({ address }) => address));
+    return this.#unscoped.raw(
+      (sql) => sql<Identifiers>`
+        select
+          (select case identifier_key(u.email) when r.email then u.id end from users u
+            where u.node_id = ${nodeId}::uuid and u.email <> '' and identifier_key(u.email) >= r.email
+            order by identifier_key(u.email) limit 1) as email,
+          (select case u.external_id when r.external_id then u.id end from users u
+            where u.node_id = ${nodeId}::uuid and u.external_id >= r.external_id
+            order by u.external_id limit 1) as "externalId",
+          (select case u.address when r.address then u.id end from users u
+            where u.node_id = ${nodeId}::uuid and u.address <> '' and u.address >= r.address
+            order by u.address limit 1) as address
+        from unnest(${emails}::text[], ${externalIds}::text[], ${addresses}::text[])
+          with ordinality as r (email, external_id, address, ordinal)
+        order by r.ordinal`,
+    );
+  }
+
+  /**
+   * Notes the users whom the rows that note none would match, by the email of one of them who is about to get another: an
+   * erasure finds the rows then.
+   */
+  async noteRows(nodeId: string, userId: string): Promise<void> {
+    await this.#unscoped.raw(
+      (sql) => sql`
+        update migration_rows r set noted_users = array(
+          select o.id from users o where o.node_id = r.node_id and (
+            identifier_key(o.email) = identifier_key(r.email) or o.external_id = r.external_id))
+        from users u where u.node_id = ${nodeId} and u.id = ${userId} and r.node_id = u.node_id
+          and r.noted_users is null and identifier_key(r.email) = nullif(identifier_key(u.email), '')`,
+    );
+  }
+
+  /** Inserts users together with their events in one statement. */
+  async insert(users: readonly UserRow[], events: readonly NewOutboxEvent[]): Promise<void> {
+    await this.#unscoped.raw(
+      (sql) => sql`
+        with created as (${insertRows(sql, 'users', users, USER_COLUMNS)})
+        ${insertRows(sql, 'outbox', events, EVENT_COLUMNS)}`,
+    );
+  }
+
+  /**
+   * Erases the migration rows that created or matched the user. A row that notes no users, such as one of a dry run,
+   * counts if it has the email or the external id.
+   */
+  async eraseRows(nodeId: string, userId: string): Promise<void> {
+    await this.#unscoped.raw(
+      (sql) => sql`
+        update migration_rows r set email = null, external_id = null
+        from users u where u.node_id = ${nodeId} and u.id = ${userId} and r.node_id = u.node_id and (
+          r.user_id = u.id or r.noted_users @> array[u.id] or (r.noted_users is null
+            and (identifier_key(r.email) = nullif(identifier_key(u.email), '') or r.external_id = u.external_id)))`,
+    );
+  }
+
+  /** Sets a savepoint, to which the transaction can be rolled back. */
+  async savepoint(name: SavepointName): Promise<void> {
+    await this.#unscoped.raw((sql) => sql`savepoint ${sql.id(name)}`);
+  }
+
+  /** Releases a savepoint and keeps what was written since. */
+  async release(name: SavepointName): Promise<void> {
+    await this.#unscoped.raw((sql) => sql`release savepoint ${sql.id(name)}`);
+  }
+
+  /** Rolls back what was written since a savepoint. */
+  async rollBack(name: SavepointName): Promise<void> {
+    await this.#unscoped.raw((sql) => sql`rollback to savepoint ${sql.id(name)}`);
+  }
+}
+
+/**
+ * Gives a user of a tenant another email.
+ * @throws Refusal `not_found` when the tenant has no such user, or the user is erased, `duplicate` when another user has
+ * the email.
+ */
+export function renameUser(db: Db, nodeId: string, id: string, email: string): Promise<UserRow> {
+  return renameIdentifier(db, ['users', 'email'], { nodeId, id, text: email }, async () => {
+    await new UserStore(db).noteRows(nodeId, id);
+    const [row] = await db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('users')
+        .set({ email: emailOf(email), email_clash: 0 })
+        .where('id', '=', id)
+        .where('erased_at', 'is', null)
+        .returningAll(),
+    );
+    if (!row) throw notFound();
+    return row;
+  });
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool } from '../../api/mcp/kit/tool.ts';
+import { defineTool, listPage, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
+
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, searchInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';

@@ -1,12 +1,14 @@
-import { type JsonSchema, refTo } from '../../api/openapi/operation.ts';
 import {
   type DocumentedSchemas,
   demanding,
   documentedInputs,
   inputSchema,
+  type JsonSchema,
   merged,
+  refTo,
   requiringMember,
-} from '../../api/openapi/schemas.ts';
+} from '../../api/openapi/operation.ts';
+
 import { conditionInput, MAX_DEPTH, MAX_LEAVES, ruleLogicInput, walletRuleInput } from './wallet-rule.input.ts';
 
 documentedInputs.set(ruleLogicInput, refTo('RuleLogic'));

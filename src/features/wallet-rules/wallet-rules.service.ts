@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { Caller } from '../../access/identity/principal.ts';
+import type { Caller } from '../../access/identity/callers.ts';
 import { correlationKey } from '../../audit/mask-keys.ts';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';

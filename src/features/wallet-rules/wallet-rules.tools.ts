@@ -1,8 +1,16 @@
 import { z } from 'zod';
 import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
 import { type Descriptions, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
-import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, invalidArguments, orNotFound, ToolError } from '../../api/mcp/kit/tool.ts';
+import {
+  defineTool,
+  invalidArguments,
+  listPage,
+  orNotFound,
+  pageArguments,
+  pageOutput,
+  ToolError,
+} from '../../api/mcp/kit/tool.ts';
+
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';

@@ -1,5 +1,5 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { loaderPerOperation } from '../../api/graphql/kit/loaders.ts';
+import { loaderPerOperation } from '../../api/graphql/kit/graphql-context.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import { uuidInput } from '../../lib/input.ts';
 import type { AccountRow } from '../accounts/accounts.service.ts';

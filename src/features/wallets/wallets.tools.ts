@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { listPage, pageArguments, pageOutput } from '../../api/mcp/kit/list-tools.ts';
-import { defineTool, type ToolCaller } from '../../api/mcp/kit/tool.ts';
+import { defineTool, listPage, pageArguments, pageOutput, type ToolCaller } from '../../api/mcp/kit/tool.ts';
+
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';

@@ -1,4 +1,4 @@
-import { type DocumentedSchemas, inputSchema } from '../../api/openapi/schemas.ts';
+import { type DocumentedSchemas, inputSchema } from '../../api/openapi/operation.ts';
 import { notificationInput } from '../transactions/notification.input.ts';
 
 /** The descriptions of the members of a notification. */

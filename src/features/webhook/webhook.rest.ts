@@ -1,9 +1,9 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
-import { responses } from '../../api/openapi/openapi-responses.ts';
-import { headersOf, type Operation, parameterOf, refTo } from '../../api/openapi/operation.ts';
-import { sendEmpty } from '../../api/rest/rest-call.ts';
-import { route } from '../../api/rest/route.ts';
+import { headersOf, type Operation, parameterOf, refTo, responses } from '../../api/openapi/operation.ts';
+
+import { route, sendEmpty } from '../../api/rest/route.ts';
+
 import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { callerAddress } from '../../lib/ip-address.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
 import { Semaphore } from '../../lib/semaphore.ts';
-import { newPool } from '../../platform/http-pool.ts';
+import { newPool } from '../../platform/http-agent.ts';
 import { type Admission, admit, type Circuit, CLOSED, type Outcome, settle } from './breaker.rules.ts';
 import type { RemoteService } from './gateway-config.ts';
 

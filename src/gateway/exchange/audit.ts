@@ -1,4 +1,4 @@
-import type { Principal } from '../../access/identity/principal.ts';
+import type { Principal } from '../../access/identity/callers.ts';
 import { type AuditChain, unchained } from '../../audit/audit-chain.ts';
 import type { AuditRecord } from '../../audit/audit-record.ts';
 import { maskBody } from '../../audit/mask.ts';

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Caller, Principal, SignedToken } from '../../access/identity/principal.ts';
+import type { RequestHandler } from 'express';
+import type { Caller, Principal, SignedToken } from '../../access/identity/callers.ts';
 import type { maskHeaders } from '../../audit/mask-headers.ts';
 import type { SecretNames } from '../../audit/mask-keys.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
@@ -10,7 +11,7 @@ import type { HeldMemory } from '../../platform/held-memory.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import type { Upstream } from '../endpoints/upstream.ts';
 import { Capture } from './capture.ts';
-import type { ServedRoute } from './served-route.ts';
+import type { ErrorEnvelope } from './refusals.ts';
 
 /** A WebSocket upgrade that is neither accepted nor refused yet: its socket, and the bytes received after its head. */
 interface Upgrade {
@@ -198,4 +199,32 @@ export function callerOf(req: IncomingMessage): Caller {
   if (!state.principal) throw new Error('a protected handler ran without a principal');
   const { nodeId, subject, clientId, permissions } = state.principal;
   return { nodeId, subject, clientId, permissions, correlationId, traceparent: span?.traceparent };
+}
+
+/**
+ * What serves a path in this process, and how the gateway treats requests to it where that follows from the handlers
+ * and not from `gateway.yaml`. An absent flag is false.
+ */
+export interface ServedRoute {
+  readonly methods: readonly string[];
+  /** The path pattern, written as in `gateway.yaml`. */
+  readonly path: string;
+  /** Runs the handlers, for a request and a response of Express. */
+  readonly run: RequestHandler;
+  /** Returns the body for an error of a handler; by default the error envelope. */
+  readonly errorBody?: (error: Refusal, req: IncomingMessage) => ErrorEnvelope;
+  /** Whether the route answers even when no audit record can be stored; all others answer 503 then. */
+  readonly servesWhenAuditIsFull?: boolean;
+  /**
+   * Whether a 429 of the client's rate or quota is left to the handler, as `limitRefusal`. Only the body of a POST
+   * shows whether it is one operation, refused as a whole, or a batch, whose operations are counted one by one.
+   */
+  readonly batch?: boolean;
+  /**
+   * Whether `errors` is left out of the body of every error response, because the contract lists its members
+   * exactly (docs/contract.md, D2-13).
+   */
+  readonly oauthErrors?: boolean;
+  /** The longest body that `readBody` reads, in bytes, instead of the operator's setting; a longer one is a 400. */
+  readonly bodyLimit?: number;
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
+import { InvalidTokenError } from '../../access/identity/callers.ts';
 import type { AccessEnd, AccessWatch } from '../../access/revocation/access-watch.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
@@ -12,12 +12,11 @@ import type { LongStream, Upstream, UpstreamCounts } from '../endpoints/upstream
 import { announcesBody } from '../exchange/capture.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { refuse } from '../exchange/responses.ts';
-import { badGateway, requestFields, unavailable } from './headers.ts';
-import { replaceOwnAddresses } from './own-addresses.ts';
-import { RequestBody } from './request-body.ts';
-import { openTunnel } from './tunnel.ts';
+import { badGateway, replaceOwnAddresses, requestFields, unavailable } from './headers.ts';
+
+import { openTunnel, RequestBody, UpstreamResponse } from './transfer.ts';
+
 import type { CallError, UpstreamCall, UpstreamCalls } from './upstream-call.ts';
-import { UpstreamResponse } from './upstream-response.ts';
 
 /** The most attempts of a request. Repeating one that the upstream may have processed is for the client to decide. */
 const MAX_ATTEMPTS = 2;

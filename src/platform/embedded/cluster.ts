@@ -15,7 +15,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
 import { crc32c } from '../../lib/crc32c.ts';
-import { embeddedClusterDir, notWhole, PARTS } from '../config/data-dir.ts';
+import { embeddedClusterDir, notWhole, PARTS } from '../config/secrets.ts';
 import { StartError } from '../errors.ts';
 
 /** The major version of PostgreSQL that PGlite contains. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 import { vi } from 'vitest';
-import { deadLetterTopicOf } from '../../../src/events/bus/dead-letters.ts';
+import { deadLetterTopicOf } from '../../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../../src/events/bus/topics.ts';
 import { type Portcullis, startReplica } from '../harness.ts';
 import { endOf } from '../services/kafka-behind.ts';

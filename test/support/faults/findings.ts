@@ -1,6 +1,6 @@
 import { Kafka, logLevel } from 'kafkajs';
 import { vi } from 'vitest';
-import { isDeadLetterTopic } from '../../../src/events/bus/dead-letters.ts';
+import { isDeadLetterTopic } from '../../../src/events/bus/event-bus.ts';
 import { ALL_TOPICS, TOPICS } from '../../../src/events/bus/topics.ts';
 import { endOf, keysInLog } from '../services/kafka-behind.ts';
 import { type PostgresClient, withPostgres } from '../services/pg-client.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buildSchema, type GraphQLSchema } from 'graphql';
-import type { Principal } from '../../../src/access/identity/principal.ts';
+import type { Principal } from '../../../src/access/identity/callers.ts';
 import { createGraphqlRuntime } from '../../../src/api/graphql/runtime.ts';
 import type { FeatureServices } from '../../../src/api/shared/services.ts';
 import { AuditChain, type UnchainedRecord } from '../../../src/audit/audit-chain.ts';

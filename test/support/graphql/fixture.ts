@@ -4,9 +4,9 @@ import { promisify } from 'node:util';
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
 import { print } from 'graphql';
 import { Passwords } from '../../../src/access/credentials/passwords.ts';
-import { InvalidTokenError } from '../../../src/access/identity/invalid-token.ts';
+import { InvalidTokenError, type Principal } from '../../../src/access/identity/callers.ts';
+
 import { PERMISSIONS, type Permission } from '../../../src/access/identity/permissions.rules.ts';
-import type { Principal } from '../../../src/access/identity/principal.ts';
 import { AccessDirectory, DenyList } from '../../../src/access/revocation/access-directory.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
 import { createGraphqlServer } from '../../../src/api/graphql/graphql-server.ts';

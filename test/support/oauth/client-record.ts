@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientRecord } from '../../../src/access/identity/client-record.ts';
+import type { ClientRecord } from '../../../src/access/identity/callers.ts';
 
 /** A client without limits, but for what is given. */
 export function clientRecord(settings: Partial<ClientRecord> = {}): ClientRecord {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientRecord } from '../../../src/access/identity/client-record.ts';
+import type { ClientRecord } from '../../../src/access/identity/callers.ts';
 import { ClientLimits } from '../../../src/access/limits/client-limits.ts';
 import { QuotaCounts } from '../../../src/access/limits/quota-counts.ts';
 import { QuotaStore } from '../../../src/access/limits/quota-store.ts';

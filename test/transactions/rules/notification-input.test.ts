@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PoisonError } from '../../../src/events/bus/dead-letters.ts';
+import { PoisonError } from '../../../src/events/bus/event-bus.ts';
 import { notificationInput, parseDelivery } from '../../../src/features/transactions/notification.input.ts';
 import { parseJson } from '../../../src/lib/json.ts';
 import { issuesOf } from '../../../src/platform/errors.ts';

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 /** The media types of a result, in the order in which they are preferred if a client accepts them alike. */
 export const SSE = 'text/event-stream';
 export const JSON_TYPE = 'application/json';
@@ -61,4 +63,11 @@ export function acceptedTypes(accept = ''): Accepted {
     prefersStream: weightOf(SSE) > best,
     isNone: best === 0 && weightOf(SSE) === 0 && types.some((type) => acceptedRange(ranges, type) !== undefined),
   };
+}
+
+const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
+
+/** Checks whether a request carries a multipart form, as uploads do. */
+export function bringsForm({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  return method === 'POST' && FORM_TYPE.test(headers['content-type'] ?? '');
 }

@@ -12,9 +12,8 @@ import type { FeatureServices } from '../../shared/services.ts';
 import { traitsOf } from '../kit/field-traits.ts';
 import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { originOf } from '../kit/graphql-errors.ts';
-import { badRequest, rootFieldsOf } from './documents.ts';
+import { badRequest, type OperationRequest, rootFieldsOf } from './documents.ts';
 import { MAX_RESULT_BYTES, type MaskedResult, pageTooLarge } from './error-masking.ts';
-import type { OperationRequest } from './operation-request.ts';
 
 interface Arrival extends OperationRequest, GraphqlContext {
   /** The body of a POST with JSON. */

@@ -1,8 +1,31 @@
 import { type ExecutionArgs, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
+import { durations } from '../../../lib/meters.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
 import { shownError } from '../kit/graphql-errors.ts';
-import { type OPERATION_OUTCOMES, type OperationDurations, operationDurations } from './operation-durations.ts';
-import type { OperationRequest } from './operation-request.ts';
+import type { OperationRequest } from './documents.ts';
+
+const OPERATION_TYPES = ['query', 'mutation', 'subscription'];
+/**
+ * How an operation ended: without errors, only with errors that the client may see, or with an unexpected error. Over
+ * HTTP all three have the status 200.
+ */
+const OPERATION_OUTCOMES = ['ok', 'error', 'failed'] as const;
+
+/** How long operations take, by type and outcome. */
+export type OperationDurations = ReturnType<typeof operationDurations>;
+
+/** Creates the metric of operations, with zeros for outcomes that have not occurred yet. */
+export function operationDurations() {
+  const metric = durations({
+    name: 'graphql_operation_duration_seconds',
+    help: 'Time to execute an operation (for a subscription, to start it), by type and outcome; excludes parsing, limits and sending.',
+    labelNames: ['graphql_operation_type', 'outcome'],
+  });
+  for (const graphql_operation_type of OPERATION_TYPES) {
+    for (const outcome of OPERATION_OUTCOMES) metric.zero({ graphql_operation_type, outcome });
+  }
+  return metric;
+}
 
 /** Begins the span of an event's delivery to one subscriber; returns undefined if this delivery is not traced. */
 export type StartDelivery = (transport: 'sse' | 'websocket') => Span | undefined;

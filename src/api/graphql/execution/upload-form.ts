@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
-import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
+import { InvalidTokenError } from '../../../access/identity/callers.ts';
 import type { AccessEnd } from '../../../access/revocation/access-watch.ts';
 import { BODY_WEIGHT, isIdentity } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
@@ -14,7 +14,7 @@ import { runCooperatively } from '../../../lib/yielding.ts';
 import { invalidRequest, payloadTooLarge, Refusal, serviceUnavailable } from '../../../platform/errors.ts';
 import type { HeldMemory } from '../../../platform/held-memory.ts';
 import { Upload } from '../kit/upload.ts';
-import { KNOWN_MEMBERS } from './operation-request.ts';
+import { KNOWN_MEMBERS } from './documents.ts';
 
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;
 

@@ -1,6 +1,6 @@
 import { GraphQLError, type GraphQLErrorOptions } from 'graphql';
 import type { z } from 'zod';
-import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
+import { InvalidTokenError } from '../../../access/identity/callers.ts';
 import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { camelName } from '../../../lib/camel-name.ts';

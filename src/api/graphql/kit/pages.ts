@@ -4,9 +4,8 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageReq
 import { type NestedList, NO_ROWS, type PagedList } from '../../../platform/database/keyset-list.ts';
 import type { FeatureServices } from '../../shared/services.ts';
 import { withoutNulls } from './camel-input.ts';
-import type { GraphqlContext } from './graphql-context.ts';
+import { type GraphqlContext, loaderPerField, loaderPerOperation } from './graphql-context.ts';
 import { badInputError } from './graphql-errors.ts';
-import { loaderPerField, loaderPerOperation } from './loaders.ts';
 
 /** The arguments that every connection has. */
 interface ConnectionArgs {

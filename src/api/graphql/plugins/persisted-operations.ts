@@ -3,7 +3,7 @@ import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { isObject } from '../../../lib/json.ts';
-import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
+import { KNOWN_MEMBERS } from '../execution/documents.ts';
 import { type PersistedDocuments, withoutPrefix } from '../execution/persisted-file.ts';
 
 const MAX_DOCUMENTS = 500;

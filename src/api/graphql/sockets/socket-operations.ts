@@ -8,8 +8,8 @@ import {
 } from 'graphql';
 import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
 import type { YogaServerInstance } from 'graphql-yoga';
-import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
-import type { Principal } from '../../../access/identity/principal.ts';
+import { InvalidTokenError, type Principal } from '../../../access/identity/callers.ts';
+
 import type { SecretNames } from '../../../audit/mask-keys.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
@@ -23,7 +23,7 @@ import { heldMemory } from '../../../platform/waiting-request.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
 import { holdText, once, sharedOf } from '../execution/shared-results.ts';
-import type { GraphqlHttpRequest } from '../plugins/http-requests.ts';
+import type { GraphqlHttpRequest } from '../plugins/http.ts';
 import type { PersistedOperations } from '../plugins/persisted-operations.ts';
 
 const MAX_OPERATIONS = 100;

@@ -10,7 +10,7 @@ import type { Log } from '../../../lib/log.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
 import { inRequest } from '../../../platform/waiting-request.ts';
-import { KNOWN_MEMBERS } from '../execution/operation-request.ts';
+import { KNOWN_MEMBERS } from '../execution/documents.ts';
 import {
   BEYOND_LIMITS,
   type OperationRecord,

@@ -1,9 +1,81 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import { type Duplex, Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { announcesBody } from '../exchange/capture.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { lingerOnClose } from '../exchange/responses.ts';
+import { lingerOnClose, sendContinue } from '../exchange/responses.ts';
 import { BadResponseError, eachResponseField } from './headers.ts';
+
+interface RequestBodyDependencies {
+  exchange: Exchange;
+  /** The longest body accepted, in bytes; 0 means no limit. */
+  maxBytes: number;
+  onProgress(): void;
+  onTooLong(): void;
+}
+
+/**
+ * Streams the body of a request to an upstream, at the pace of the upstream. Reads nothing, and sends no 100 Continue,
+ * before the upstream's connection asks for the body.
+ */
+export class RequestBody extends Readable {
+  readonly #deps: RequestBodyDependencies;
+  #isBegun = false;
+  #isWanted = false;
+  #bytes = 0;
+
+  constructor(deps: RequestBodyDependencies) {
+    super();
+    this.#deps = deps;
+    // The code that aborts the body knows the error already.
+    this.on('error', () => undefined);
+  }
+
+  /** Whether the upstream waits for the client to send more of the body. */
+  get isStarved(): boolean {
+    return this.#isWanted && !this.#deps.exchange.req.readableEnded;
+  }
+
+  override _read(): void {
+    this.#isWanted = true;
+    if (this.#isBegun) this.#deps.exchange.req.resume();
+    else this.#begin();
+  }
+
+  /** Discards the rest of the body, so that the client can read the response. */
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    const { req } = this.#deps.exchange;
+    req.off('data', this.#onData).off('end', this.#finish);
+    if (this.#isBegun && !req.destroyed) req.resume();
+    callback(error);
+  }
+
+  #begin(): void {
+    this.#isBegun = true;
+    const { exchange } = this.#deps;
+    const { req } = exchange;
+    exchange.audit.isBodyRead = true;
+    sendContinue(exchange);
+    req.on('data', this.#onData).once('end', this.#finish);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const { exchange, maxBytes, onProgress, onTooLong } = this.#deps;
+    this.#bytes += chunk.length;
+    if (maxBytes > 0 && this.#bytes > maxBytes) {
+      onTooLong();
+      return;
+    }
+    onProgress();
+    this.#isWanted = this.push(chunk);
+    if (!this.#isWanted) exchange.req.pause();
+  };
+
+  readonly #finish = (): void => {
+    this.push(null);
+  };
+}
 
 type Controller = Pick<Dispatcher.DispatchController, 'pause' | 'resume'>;
 
@@ -122,4 +194,64 @@ export class UpstreamResponse {
 /** Sends the head of a response if no body has followed it yet. */
 function flush({ isAnswered, res }: Exchange): void {
   if (!isAnswered && !res.destroyed) res.flushHeaders();
+}
+
+const KEEP_ALIVE_MS = 60_000;
+
+/** A WebSocket between a client and an upstream, through the gateway. */
+interface Tunnel {
+  /** Closes both connections. */
+  stop(): void;
+}
+
+/**
+ * Accepts a client's WebSocket upgrade (RFC 6455 section 4.2.2), and passes on the bytes of either side at the pace of
+ * the other. Calls `onEnd` once both connections are closed.
+ */
+export function openTunnel(
+  exchange: Exchange,
+  headers: IncomingHttpHeaders,
+  upstream: Duplex,
+  onEnd: () => void,
+): Tunnel {
+  const { req, res, upgrade, correlationId } = exchange;
+  if (!upgrade) throw new Error('the request is not an upgrade');
+  const client = upgrade.socket;
+  const lines = [`X-Correlation-ID: ${correlationId}`];
+  eachResponseField(headers, (name, value) => {
+    if (name === 'content-length') return;
+    for (const item of Array.isArray(value) ? value : [value]) lines.push(`${name}: ${item}`);
+  });
+  res.statusCode = 101;
+  res.detachSocket(req.socket);
+  const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${lines.join('\r\n')}`;
+  client.write(`${head}\r\n\r\n`, 'latin1');
+  for (const socket of [req.socket, upstream]) keepAlive(socket);
+  if (upgrade.head.length > 0) upstream.write(upgrade.head);
+  client.pipe(upstream);
+  upstream.pipe(client);
+
+  let open = 2;
+  const close = () => {
+    client.destroy();
+    upstream.destroy();
+    open -= 1;
+    if (open > 0) return;
+    exchange.audit.capture.finish();
+    onEnd();
+  };
+  for (const side of [client, upstream]) {
+    side.on('error', () => side.destroy());
+    side.once('close', close);
+  }
+  return { stop: () => void client.destroy() };
+}
+
+/** Turns on TCP keep-alive, so that the kernel detects a peer that has vanished. */
+function keepAlive(socket: Duplex): void {
+  const isSocket = (duplex: Duplex): duplex is Socket => 'setKeepAlive' in duplex;
+  if (!isSocket(socket)) return;
+  socket.setKeepAlive(true, KEEP_ALIVE_MS);
+  socket.setNoDelay(true);
+  socket.setTimeout(0);
 }
