@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
-import { described, type JsonSchema, merged, schemaOf, withExactNumbers } from '../src/api/openapi/operation.ts';
-
+import { type JsonSchema, merged, schemaOf } from '../src/api/openapi/operation.ts';
 import { isDeadLetterTopic } from '../src/events/bus/event-bus.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
 import { ALL_TOPICS, isCompactedTopic, REFERENCE_KINDS, TOPICS } from '../src/events/bus/topics.ts';
@@ -11,6 +10,7 @@ import { NOTIFICATION_EVENT } from '../src/features/transactions/transaction-mes
 import { KYC_EVENT } from '../src/features/user-migrations/migration-outcome.rules.ts';
 import { NOTIFICATION_MEMBERS } from '../src/features/webhook/webhook.openapi.ts';
 import { VERSION } from '../src/platform/health.ts';
+import { described, withExactNumbers } from './openapi.ts';
 
 const text: JsonSchema = { type: 'string' };
 const offset: JsonSchema = { type: 'string', pattern: '^[0-9]+$' };

@@ -13,7 +13,7 @@ import {
 } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { DOCUMENTED } from '../../src/app/documented.ts';
+import { DOCUMENTED } from '../../scripts/openapi.ts';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { TOOLS } from '../../src/app/tools.ts';
 import { camelName } from '../../src/lib/camel-name.ts';

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { validate } from '@readme/openapi-parser';
 import { describe, expect, it } from 'vitest';
-import { openApiDocument, printedOpenApi } from '../../src/api/openapi/openapi.ts';
-import { DOCUMENTED } from '../../src/app/documented.ts';
+import { DOCUMENTED, openApiDocument, printedOpenApi } from '../../scripts/openapi.ts';
 import { ROUTES } from '../../src/app/routes.ts';
 import {
   clientBesideBasicInput,

@@ -95,7 +95,7 @@ export interface DocumentedSchemas {
   descriptions?: Descriptions;
 }
 
-type Descriptions = Readonly<Record<string, Readonly<Record<string, string>>>>;
+export type Descriptions = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export const uri = () => z.string().meta({ format: 'uri' });
 
@@ -108,15 +108,6 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output', override?: Z
   });
   // The package declares the type for OpenAPI 3.2.
   return jsonSchema as JsonSchema;
-}
-
-/** The largest uint64 as JSON writes it after rounding to a double, and exactly. */
-const ROUNDED_UINT64 = String(Number(2n ** 64n - 1n));
-const MAX_UINT64 = String(2n ** 64n - 1n);
-
-/** Replaces the rounded largest uint64 in the text of a document by the exact number. */
-export function withExactNumbers(text: string): string {
-  return text.replaceAll(ROUNDED_UINT64, MAX_UINT64);
 }
 
 /** Returns an object schema with the members of several schemas. */
@@ -135,18 +126,6 @@ export const FILLED: JsonSchema = { type: 'string', pattern: '[^\\s\\x85]' };
 /** Returns a schema that requires a member with a value that does not count as absent. */
 export function requiringMember(name: string, value: JsonSchema = { not: { enum: [null] } }): JsonSchema {
   return { properties: { [name]: value }, required: [name] };
-}
-
-/** Returns a schema in which every optional member, at any depth, may be null, which counts as absent. */
-export function withNulls(schema: JsonSchema): JsonSchema {
-  const { properties, required = [] } = schema;
-  if (!properties) return schema;
-  const members = Object.entries(properties).map(([name, member]) => {
-    const own: JsonSchema = withNulls(member as JsonSchema);
-    const isNullable = typeof own.type === 'string' && !required.includes(name);
-    return [name, isNullable ? { ...own, type: [own.type, 'null'] } : own];
-  });
-  return { ...schema, properties: Object.fromEntries(members) };
 }
 
 /** What the document says of inputs that code rather than zod parses, by the schema of the input. */
@@ -171,48 +150,10 @@ export function demanding(schema: JsonSchema, demanded: object): JsonSchema {
   return { ...schema, dependentSchemas: { [String(schema.required?.[0])]: demanded } };
 }
 
-/**
- * Returns the schemas with the descriptions of their members added.
- * @throws Error for a description of a schema or member that does not exist.
- */
-export function described<Schemas extends Record<string, JsonSchema>>(
-  schemas: Schemas,
-  descriptions: Descriptions,
-): Schemas {
-  // Cloned together, so that schemas which share a member still share it.
-  const copies = structuredClone(schemas);
-  for (const [name, members] of Object.entries(descriptions)) {
-    for (const [member, description] of Object.entries(members)) {
-      const schema = copies[name]?.properties?.[member];
-      if (!schema) throw new Error(`${name}.${member} is described but does not exist`);
-      schema.description = description;
-    }
-  }
-  return copies;
-}
-
 type Reasons = readonly [ErrorMessage, ...ErrorMessage[]];
 
 /** The member of a refusal that lists what to change. */
 export const ISSUES: JsonSchema = { type: 'array', items: refTo('Issue') };
-
-/** The schemas of error bodies and of an empty body, by name. */
-export const errorSchemas: Record<string, JsonSchema> = {
-  Issue: {
-    type: 'object',
-    properties: {
-      path: {
-        type: 'string',
-        description: 'The path of the member, such as `users[3].email`; empty for the whole body.',
-      },
-      message: { type: 'string' },
-    },
-    required: ['path', 'message'],
-    additionalProperties: false,
-  },
-  MethodNotAllowed: envelope(['method_not_allowed'] satisfies ErrorMessage[]),
-  Nothing: { type: 'object', additionalProperties: false },
-};
 
 /** The refusals that several operations share, by name. */
 export const responses: Record<string, oas31.ResponseObject> = {

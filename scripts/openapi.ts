@@ -1,24 +1,51 @@
+import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
-import type { Permission } from '../../access/identity/permissions.rules.ts';
-import type { Endpoint, GatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
-import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/request-head.ts';
-import { IDEMPOTENCY_KEY } from '../../idempotency/idempotent-responses.ts';
-import { VERSION } from '../../platform/health.ts';
-import { headers } from './openapi-headers.ts';
+import { PERMISSIONS, type Permission } from '../src/access/identity/permissions.rules.ts';
+import { headers } from '../src/api/openapi/openapi-headers.ts';
 import {
   type DescribedRoute,
+  type Descriptions,
   type DocumentedSchemas,
-  described,
-  errorSchemas,
+  envelope,
   type JsonSchema,
   type Operation,
   parameterOf,
   responseOf,
   responses,
   schemaOf,
-  withExactNumbers,
-  withNulls,
-} from './operation.ts';
+  uri,
+} from '../src/api/openapi/operation.ts';
+import { ROUTES } from '../src/app/routes.ts';
+import { accountSchemas } from '../src/features/accounts/accounts.rest.ts';
+import { assetSchemas } from '../src/features/assets/assets.rest.ts';
+import { gasFeeSchemas } from '../src/features/gas-fee/gas-fee.openapi.ts';
+import { oauthSchemas } from '../src/features/oauth/oauth.openapi.ts';
+import { migrationSchemas } from '../src/features/user-migrations/user-migrations.openapi.ts';
+import { walletRuleSchemas } from '../src/features/wallet-rules/wallet-rules.openapi.ts';
+import { webhookSchemas } from '../src/features/webhook/webhook.openapi.ts';
+import type { Endpoint, GatewayConfig } from '../src/gateway/endpoints/gateway-config.ts';
+import type { ErrorMessage } from '../src/gateway/exchange/refusals.ts';
+import { MAX_CORRELATION_ID_BYTES } from '../src/gateway/exchange/request-head.ts';
+import { IDEMPOTENCY_KEY } from '../src/idempotency/idempotent-responses.ts';
+import { type HealthReport, VERSION } from '../src/platform/health.ts';
+
+/** The schemas of error bodies and of an empty body, by name. */
+export const errorSchemas: Record<string, JsonSchema> = {
+  Issue: {
+    type: 'object',
+    properties: {
+      path: {
+        type: 'string',
+        description: 'The path of the member, such as `users[3].email`; empty for the whole body.',
+      },
+      message: { type: 'string' },
+    },
+    required: ['path', 'message'],
+    additionalProperties: false,
+  },
+  MethodNotAllowed: envelope(['method_not_allowed'] satisfies ErrorMessage[]),
+  Nothing: { type: 'object', additionalProperties: false },
+};
 
 /** What each permission allows, on every interface. */
 const SCOPES: Record<Permission, string> = {
@@ -86,6 +113,58 @@ export interface DocumentedInterface {
   /** The groups of operations, in the order in which they are shown. */
   tags: readonly oas31.TagObject[];
 }
+
+const state = () => z.enum(['ok', 'down']);
+
+const healthSchemas: DocumentedSchemas = {
+  outputs: {
+    Health: z.strictObject({
+      status: z.enum(['ok', 'degraded', 'down']),
+      version: z.string(),
+      uptime: z.int().min(0).meta({ description: 'Seconds since the start.' }),
+      checks: z.strictObject({ database: state(), cache: state(), bus: state(), audit: z.enum(['ok', 'full']) }),
+    }) satisfies z.ZodType<HealthReport>,
+  },
+};
+
+const mcpSchemas: DocumentedSchemas = {
+  outputs: {
+    ResourceMetadata: z.strictObject({
+      resource: uri(),
+      authorization_servers: z.array(uri()),
+      scopes_supported: z.array(z.enum(PERMISSIONS)),
+      bearer_methods_supported: z.array(z.string()),
+      resource_name: z.string(),
+    }),
+  },
+};
+
+/** What the OpenAPI document describes. */
+export const DOCUMENTED: DocumentedInterface = {
+  routes: ROUTES,
+  nouns: [
+    oauthSchemas,
+    walletRuleSchemas,
+    webhookSchemas,
+    migrationSchemas,
+    accountSchemas,
+    assetSchemas,
+    healthSchemas,
+    gasFeeSchemas,
+    mcpSchemas,
+  ],
+  tags: [
+    { name: 'Tokens', description: 'Issue, refresh, revoke and introspect tokens.' },
+    { name: 'Wallets', description: 'Rules and networks of wallets.' },
+    { name: 'Webhook', description: 'Called by the chain processor only.' },
+    { name: 'Users', description: 'Migration of users who already have a wallet.' },
+    { name: 'Accounts', description: 'The accounts of a tenant.' },
+    { name: 'Assets', description: 'Tokenized assets.' },
+    { name: 'Health', description: 'Probes.' },
+    { name: 'Blockchain', description: 'Gas prices of networks.' },
+    { name: 'MCP', description: 'The Model Context Protocol, for agents of tenants.' },
+  ],
+};
 
 /**
  * Builds the OpenAPI 3.1 document of the REST interface from the routes and the endpoints of a gateway configuration.
@@ -279,4 +358,45 @@ function targetServer(services: readonly string[]): oas31.ParameterObject {
  */
 export function printedOpenApi(config: GatewayConfig, described: DocumentedInterface): string {
   return withExactNumbers(`${JSON.stringify(openApiDocument(config, described), null, 2)}\n`);
+}
+
+/** Returns a schema in which every optional member, at any depth, may be null, which counts as absent. */
+export function withNulls(schema: JsonSchema): JsonSchema {
+  const { properties, required = [] } = schema;
+  if (!properties) return schema;
+  const members = Object.entries(properties).map(([name, member]) => {
+    const own: JsonSchema = withNulls(member as JsonSchema);
+    const isNullable = typeof own.type === 'string' && !required.includes(name);
+    return [name, isNullable ? { ...own, type: [own.type, 'null'] } : own];
+  });
+  return { ...schema, properties: Object.fromEntries(members) };
+}
+
+/**
+ * Returns the schemas with the descriptions of their members added.
+ * @throws Error for a description of a schema or member that does not exist.
+ */
+export function described<Schemas extends Record<string, JsonSchema>>(
+  schemas: Schemas,
+  descriptions: Descriptions,
+): Schemas {
+  // Cloned together, so that schemas which share a member still share it.
+  const copies = structuredClone(schemas);
+  for (const [name, members] of Object.entries(descriptions)) {
+    for (const [member, description] of Object.entries(members)) {
+      const schema = copies[name]?.properties?.[member];
+      if (!schema) throw new Error(`${name}.${member} is described but does not exist`);
+      schema.description = description;
+    }
+  }
+  return copies;
+}
+
+/** The largest uint64 as JSON writes it after rounding to a double, and exactly. */
+const ROUNDED_UINT64 = String(Number(2n ** 64n - 1n));
+const MAX_UINT64 = String(2n ** 64n - 1n);
+
+/** Replaces the rounded largest uint64 in the text of a document by the exact number. */
+export function withExactNumbers(text: string): string {
+  return text.replaceAll(ROUNDED_UINT64, MAX_UINT64);
 }
