@@ -104,9 +104,6 @@ interface AccessDependencies extends Omit<AdministrationDependencies, 'onError' 
   issuer(): string;
 }
 
-/** All services that authenticate and authorize callers, by name. */
-export type Access = Awaited<ReturnType<typeof buildAccess>>;
-
 /**
  * Builds all services that authenticate and authorize callers; called once in a process. What must be stopped at
  * shutdown is pushed onto `stack`.

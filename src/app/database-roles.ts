@@ -6,11 +6,6 @@ import { type MigrationReports, migrate } from '../platform/database/schema-migr
 import { sqlState } from '../platform/database/sql-state.ts';
 import { MigrationOwnerError } from '../platform/errors.ts';
 
-/** The role of `DATABASE_URL`, where another one owns the tables. */
-export interface ServiceRole {
-  name: string;
-}
-
 interface MigrateDependencies extends Pick<MigrationReports, 'onMigration' | 'onWait'> {
   config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl' | 'auditRetentionDays'>;
   /** The database as services open it. */

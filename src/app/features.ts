@@ -96,9 +96,6 @@ interface FeaturesDependencies extends Omit<StoredDependencies, 'db' | 'notify' 
   gasSources: ReadonlyMap<string, GasSource>;
 }
 
-/** All services of features, by name. */
-export type Features = ReturnType<typeof buildFeatures>;
-
 /**
  * Builds all services of features; called once in a process. Nothing runs in the background until `outbox` and
  * `migrationJobs` are started.

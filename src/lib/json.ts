@@ -368,7 +368,7 @@ function takeName(level: Level, name: string): void {
   level.at = name;
   level.names ??= new Set();
   if (level.names.has(name)) {
-    repeats.set(level.value, (repeats.get(level.value) ?? new Set()).add(name));
+    repeats.getOrInsertComputed(level.value, () => new Set()).add(name);
     for (let { outer } = level; outer && !repeats.has(outer.value); { outer } = outer)
       repeats.set(outer.value, new Set());
   }

@@ -28,9 +28,8 @@ export class KeyedMutex<Key = string> {
    * `work` begins.
    */
   async run<Result>(key: Key, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    const lock = this.#locks.get(key) ?? new Semaphore({ ...this.#options, permits: 1 });
+    const lock = this.#locks.getOrInsertComputed(key, () => new Semaphore({ ...this.#options, permits: 1 }));
     if (this.#options && lock.waiting() >= this.#options.maxWaiting) throw this.#options.refusal();
-    this.#locks.set(key, lock);
     try {
       return await lock.run(undefined, work, signal);
     } finally {

@@ -92,9 +92,7 @@ export class Semaphore {
       return true;
     }
     if (key !== SYSTEM && !this.#hasCapacity(key)) return false;
-    const queue = this.#queues.get(key);
-    if (queue) queue.add(waiter);
-    else this.#queues.set(key, new Set([waiter]));
+    this.#queues.getOrInsertComputed(key, () => new Set()).add(waiter);
     this.#waiting += 1;
     return true;
   }

@@ -72,9 +72,7 @@ class Account {
   turn: HeldMemory | undefined;
 
   partOf(name: string): Part {
-    const part = this.parts.get(name) ?? new Part();
-    this.parts.set(name, part);
-    return part;
+    return this.parts.getOrInsertComputed(name, () => new Part());
   }
 
   /** Returns the newest request of the part that holds the most. */
@@ -166,8 +164,7 @@ export class MemoryAccounts {
 
   /** Adds a request to an account. */
   enter(held: HeldMemory): Account {
-    const account = this.#accounts.get(held.key) ?? new Account();
-    this.#accounts.set(held.key, account);
+    const account = this.#accounts.getOrInsertComputed(held.key, () => new Account());
     if (account.requests === 0) this.#active += 1;
     account.requests += 1;
     const part = account.partOf(held.part);

@@ -43,13 +43,12 @@ function networksOf(entries: readonly string[]): Network[] {
 }
 
 function listOf(client: ClientRecord): Allowlist {
-  const known = compiled.get(client);
-  if (known) return known;
-  const list = { ipv4: new BlockList(), ipv6: new BlockList() };
-  for (const { family, address, prefix } of networksOf(client.allowedIps))
-    list[family].addSubnet(address, prefix, family);
-  compiled.set(client, list);
-  return list;
+  return compiled.getOrInsertComputed(client, () => {
+    const list = { ipv4: new BlockList(), ipv6: new BlockList() };
+    for (const { family, address, prefix } of networksOf(client.allowedIps))
+      list[family].addSubnet(address, prefix, family);
+    return list;
+  });
 }
 
 /**

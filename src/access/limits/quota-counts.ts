@@ -216,11 +216,7 @@ export class QuotaCounts {
   }
 
   of(client: ClientRecord): QuotaCount {
-    const known = this.#uses.get(client.clientId);
-    if (known) return known;
-    const use = new QuotaCount(client);
-    this.#uses.set(client.clientId, use);
-    return use;
+    return this.#uses.getOrInsertComputed(client.clientId, () => new QuotaCount(client));
   }
 
   /** Saves all unsaved counts; those that fail are saved the next time. Never rejects. */

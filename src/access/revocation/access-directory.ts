@@ -323,8 +323,7 @@ export class AccessDirectory {
       .run((k) => k.selectFrom('client_secrets').select(['client_id', 'expires_at']).where('hash', '=', bytes));
     if (!row) return undefined;
     const { client_id: clientId, expires_at: end } = row;
-    const hashes = this.#hashesOfClient.get(clientId) ?? new Set();
-    this.#hashesOfClient.set(clientId, hashes.add(hash));
+    this.#hashesOfClient.getOrInsertComputed(clientId, () => new Set()).add(hash);
     return { clientId, endsAtMs: end === null ? Number.POSITIVE_INFINITY : Date.parse(isoFromPg(end)) };
   }
 }

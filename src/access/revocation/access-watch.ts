@@ -101,11 +101,7 @@ export class AccessWatch {
 
   #add(watcher: Watcher): void {
     this.size += 1;
-    for (const key of watcher.keys) {
-      const watchers = this.#watchers.get(key);
-      if (watchers) watchers.add(watcher);
-      else this.#watchers.set(key, new Set([watcher]));
-    }
+    for (const key of watcher.keys) this.#watchers.getOrInsertComputed(key, () => new Set()).add(watcher);
   }
 
   #end(watcher: Watcher, end: AccessEnd): void {

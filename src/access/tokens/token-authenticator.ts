@@ -190,11 +190,9 @@ export class TokenAuthenticator {
 
   /** Returns the principal that the claims name, without checking its tenant and client. */
   principalOf(token: SignedToken): Principal {
-    const known = this.#principals.get(token);
-    if (known) return known;
-    const principal = principalFromClaims(token.tokenClass, token.claims, this.#deps.nowMs());
-    this.#principals.set(token, principal);
-    return principal;
+    return this.#principals.getOrInsertComputed(token, ({ tokenClass, claims }) =>
+      principalFromClaims(tokenClass, claims, this.#deps.nowMs()),
+    );
   }
 
   /**

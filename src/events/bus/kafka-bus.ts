@@ -124,9 +124,7 @@ class KafkaProducer {
       const name = this.#connection.topicPrefix + message.topic;
       // A message for several topics is encoded only once.
       if (!plain?.isOf(message)) plain = new PlainMessage(message);
-      const sameTopic = byTopic.get(name);
-      if (sameTopic) sameTopic.push(plain);
-      else byTopic.set(name, [plain]);
+      byTopic.getOrInsertComputed(name, () => []).push(plain);
     }
     return Array.from(byTopic, ([topic, ofTopic]) => ({ topic, messages: ofTopic }));
   }

@@ -6,14 +6,10 @@ const known = new WeakMap<LoggedEvent<unknown>, number>();
 
 /** Returns the approximate size of an event when it is sent, in bytes. It is computed once for all subscribers. */
 export function eventBytes(event: LoggedEvent<unknown>): number {
-  const counted = known.get(event);
-  if (counted !== undefined) return counted;
-  const json = JSON.stringify(event.transaction, (_, value: unknown) =>
-    typeof value === 'bigint' ? `${value}` : value,
-  );
-  const bytes = ENVELOPE_BYTES + Buffer.byteLength(json);
-  known.set(event, bytes);
-  return bytes;
+  return known.getOrInsertComputed(event, ({ transaction }) => {
+    const json = JSON.stringify(transaction, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
+    return ENVELOPE_BYTES + Buffer.byteLength(json);
+  });
 }
 
 const MAX_UNSENT_EVENTS = 1_000;

@@ -61,8 +61,7 @@ export class EventTailers<Payload> {
    * `transactionId`, the subscriber gets the events of that transaction only.
    */
   attach(nodeId: string, position: bigint, subscriber: Subscriber<Payload>, transactionId?: string): Attachment {
-    const tailer = this.#tailers.get(nodeId) ?? new NodeTailer(nodeId, position, this.#deps);
-    this.#tailers.set(nodeId, tailer);
+    const tailer = this.#tailers.getOrInsertComputed(nodeId, () => new NodeTailer(nodeId, position, this.#deps));
     tailer.add(subscriber, transactionId);
     const detach = () => {
       if (tailer.remove(subscriber, transactionId) && this.#tailers.get(nodeId) === tailer)
@@ -119,8 +118,7 @@ class NodeTailer<Payload> {
       this.#subscribers.add(subscriber);
       return;
     }
-    const subscribers = this.#ofTransactions.get(transactionId) ?? new Set();
-    this.#ofTransactions.set(transactionId, subscribers.add(subscriber));
+    this.#ofTransactions.getOrInsertComputed(transactionId, () => new Set()).add(subscriber);
   }
 
   /** Removes a subscriber. Returns whether it was the last one, in which case the tailer has stopped. */

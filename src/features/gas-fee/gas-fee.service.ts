@@ -77,15 +77,12 @@ export class GasFees {
   }
 
   #ask(networkId: string): Promise<GasFee> {
-    const pendingFee =
-      this.#asking.get(networkId) ??
-      this.#fetchFee(networkId).then((fee) => {
-        this.#known.set(networkId, { fee, atMs: this.#deps.nowMs() });
-        this.#asking.delete(networkId);
-        return fee;
-      });
-    this.#asking.set(networkId, pendingFee);
-    return pendingFee;
+    return this.#asking.getOrInsertComputed(networkId, async () => {
+      const fee = await this.#fetchFee(networkId);
+      this.#known.set(networkId, { fee, atMs: this.#deps.nowMs() });
+      this.#asking.delete(networkId);
+      return fee;
+    });
   }
 
   async #fetchFee(networkId: string): Promise<GasFee> {

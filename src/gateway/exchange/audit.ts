@@ -223,9 +223,7 @@ export class AuditLog {
 
   #secretsOf({ state: { endpoint } }: Exchange): SecretNames {
     if (!endpoint?.mask && !endpoint?.unmask) return this.#secrets;
-    const secrets = this.#ofEndpoints.get(endpoint) ?? this.#secrets.with(endpoint);
-    this.#ofEndpoints.set(endpoint, secrets);
-    return secrets;
+    return this.#ofEndpoints.getOrInsertComputed(endpoint, () => this.#secrets.with(endpoint));
   }
 
   /** Returns what `full` makes of a request, or what `bare` makes without bodies if these cannot be masked. */

@@ -81,14 +81,11 @@ function unfoldedFields(
   operation: OperationDefinitionNode,
 ): number {
   const counted = new Map<string, number>();
-  const ofFragment = (name: string): number => {
-    const known = counted.get(name);
-    if (known !== undefined) return known;
-    const fragment = fragments.get(name);
-    const count = fragment ? ofSelections(fragment.selectionSet) : 0;
-    counted.set(name, count);
-    return count;
-  };
+  const ofFragment = (name: string): number =>
+    counted.getOrInsertComputed(name, () => {
+      const fragment = fragments.get(name);
+      return fragment ? ofSelections(fragment.selectionSet) : 0;
+    });
   const ofSelections = ({ selections }: SelectionSetNode): number =>
     selections.reduce((sum, selection) => {
       switch (selection.kind) {

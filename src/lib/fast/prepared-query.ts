@@ -52,14 +52,12 @@ export class PreparedQueries<Builder> {
     return {
       run: (nodeId, argument) => {
         const { form, values, template } = splitByShape(argument);
-        let prepared = preparedByForm.get(form);
-        if (!prepared) {
+        const { name, query } = preparedByForm.getOrInsertComputed(form, () => {
           this.#count += 1;
-          const query = build(scoped(placeholder(NODE)), template()).compile();
-          prepared = { name: isSkewed(argument) ? '' : `portcullis_${this.#count}`, query };
-          preparedByForm.set(form, prepared);
-        }
-        return run(bindValues(prepared.query, nodeId, values), nodeId, prepared.name);
+          const compiled = build(scoped(placeholder(NODE)), template()).compile();
+          return { name: isSkewed(argument) ? '' : `portcullis_${this.#count}`, query: compiled };
+        });
+        return run(bindValues(query, nodeId, values), nodeId, name);
       },
     };
   }

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { migrateByOwner, type ServiceRole } from '../../../src/app/database-roles.ts';
+import { migrateByOwner } from '../../../src/app/database-roles.ts';
 import { openDatabase } from '../../../src/platform/database/database.ts';
 import type { UnscopedDatabase } from '../../../src/platform/database/tenant-db.ts';
 import type { Tables } from '../../../src/tables/tables.ts';
@@ -43,7 +43,7 @@ export function renameTable(p: Portcullis, from: string, to: string): Promise<un
 }
 
 /** Migrates as `migrate` of a release does, with two addresses. */
-export async function migrateWith(urls: TwoUrls, auditRetentionDays = 90): Promise<ServiceRole | undefined> {
+export async function migrateWith(urls: TwoUrls, auditRetentionDays = 90): Promise<{ name: string } | undefined> {
   await using database = await openDatabase({ url: urls.service });
   const config = { databaseUrl: urls.service, migrateDatabaseUrl: urls.owner, auditRetentionDays };
   const { service } = await migrateByOwner({ config, database });

@@ -118,19 +118,16 @@ export class SharedResults {
    * overloaded.
    */
   shared(event: object, key: string, execute: () => Promise<ExecutionResult>): Promise<ExecutionResult> {
-    const answers = this.#answers.get(event) ?? new Map<string, Promise<ExecutionResult>>();
-    this.#answers.set(event, answers);
-    const answer =
-      answers.get(key) ??
+    const answers = this.#answers.getOrInsertComputed(event, () => new Map());
+    return answers.getOrInsertComputed(key, () =>
       this.own(event, execute()).then(
         (result) => this.#keep(event, key, result),
         (error: unknown) => {
           answers.delete(key);
           throw error;
         },
-      );
-    answers.set(key, answer);
-    return answer;
+      ),
+    );
   }
 
   /**

@@ -67,14 +67,7 @@ type Load<Value, Args extends unknown[] = []> = (
 
 /** Returns a function that creates one value per operation, on its first call for it. */
 function perOperation<Value>(create: (context: GraphqlContext) => Value): (context: GraphqlContext) => Value {
-  return (context) => {
-    const { perOperation } = context;
-    const existing = perOperation.get(create);
-    if (existing) return existing as Value;
-    const value = create(context);
-    perOperation.set(create, value);
-    return value;
-  };
+  return (context) => context.perOperation.getOrInsertComputed(create, () => create(context)) as Value;
 }
 
 /** Creates a DataLoader for each operation. With `cache: false` a key that is loaded again is read again. */
@@ -89,10 +82,7 @@ export function loaderPerOperation<Value>(load: Load<Value>, options: { cache?: 
 export function loaderPerField<Args, Value>(load: Load<Value, [Args]>) {
   const loadersOf = perOperation(() => new Map<FieldNode | undefined, DataLoader<string, Value>>());
   return (args: Args, context: GraphqlContext, { fieldNodes: [field] }: GraphQLResolveInfo) => {
-    const loaders = loadersOf(context);
-    const loader =
-      loaders.get(field) ?? new DataLoader<string, Value>((keys) => load(keys, context, args), { cache: false });
-    loaders.set(field, loader);
-    return loader;
+    const create = () => new DataLoader<string, Value>((keys) => load(keys, context, args), { cache: false });
+    return loadersOf(context).getOrInsertComputed(field, create);
   };
 }

@@ -266,9 +266,7 @@ function membersIn(walk: Walk, value: ValueNode): number {
 }
 
 function membersOfVariable({ variables, members }: Walk, name: string): number {
-  const count = members.get(name) ?? membersOfLists(variables[name]);
-  members.set(name, count);
-  return count;
+  return members.getOrInsertComputed(name, () => membersOfLists(variables[name]));
 }
 
 function typeOf({ schema }: Walk, condition: NamedTypeNode | undefined): GraphQLCompositeType | undefined {
