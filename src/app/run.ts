@@ -67,7 +67,8 @@ export function startFailure(error: unknown, config: Config | undefined): string
   if (tls !== undefined) return `the database at ${host} cannot be used with TLS (${tls}): see sslmode in DATABASE_URL`;
   const code = codes.find((candidate) => UNREACHABLE.has(candidate)) ?? (hasMessage(SILENCE) ? 'timeout' : undefined);
   if (code === undefined) return undefined;
-  return `the database at ${host} does not respond (${code}): start it, or change DATABASE_URL`;
+  const advice = code === 'timeout' ? 'it may be frozen, or the network drops packets; restart it' : 'start it';
+  return `the database at ${host} does not respond (${code}): ${advice}, or change DATABASE_URL`;
 }
 
 function kafkaFailure(chain: readonly Error[], config: Config | undefined): string {
