@@ -514,7 +514,7 @@ export type CurrenciesQueryVariables = Exact<{
 }>;
 
 
-export type CurrenciesQuery = { networkCurrencies: { pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, symbol: string, name: string | null, networkId: string } }> }, networks: { edges: Array<{ node: { id: string, name: string } }> } };
+export type CurrenciesQuery = { networkCurrencies: { pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, symbol: string, name: string | null, networkId: string } }> }, networks: { edges: Array<{ node: { id: string, name: string, chain: string } }> } };
 
 export type FindActorsQueryVariables = Exact<{ [key: string]: never; }>;
 
@@ -608,14 +608,14 @@ export type RuleVersionsQueryVariables = Exact<{
 }>;
 
 
-export type RuleVersionsQuery = { walletRuleVersions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { version: number, rule: unknown, status: WalletRuleStatus, deleted: boolean, subject: string, clientId: string | null, correlationId: string | null, at: string } }> } };
+export type RuleVersionsQuery = { walletRuleVersions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { version: number, rule: unknown, status: WalletRuleStatus, deleted: boolean, subject: string, clientId: string | null, correlationId: string | null, reason: string | null, at: string } }> } };
 
 export type PreviewWalletRuleQueryVariables = Exact<{
   input: PreviewWalletRuleInput;
 }>;
 
 
-export type PreviewWalletRuleQuery = { previewWalletRule: { fires: boolean, explanation: Array<{ path: string, field: string, op: string, expected: string | null, actual: string | null, result: boolean, reason: string | null }> } };
+export type PreviewWalletRuleQuery = { previewWalletRule: { fires: boolean, explanation: Array<{ path: string, field: string, op: string, expected: string | null, actual: string | null, result: boolean, reason: string | null }>, warnings: Array<{ path: string, message: string }> } };
 
 export type PreviewWalletQueryVariables = Exact<{
   walletId: string | number;
@@ -650,6 +650,7 @@ export type ReplaceWalletRuleMutationVariables = Exact<{
   id: string | number;
   input: WalletRuleInput;
   ifVersion?: number | null | undefined;
+  reason?: string | null | undefined;
 }>;
 
 
@@ -1684,6 +1685,7 @@ export const CurrenciesDocument = new TypedDocumentString(`
       node {
         id
         name
+        chain
       }
     }
   }
@@ -1948,6 +1950,7 @@ export const RuleVersionsDocument = new TypedDocumentString(`
         subject
         clientId
         correlationId
+        reason
         at
       }
     }
@@ -1971,6 +1974,10 @@ export const PreviewWalletRuleDocument = new TypedDocumentString(`
       actual
       result
       reason
+    }
+    warnings {
+      path
+      message
     }
   }
 }
@@ -2060,12 +2067,13 @@ fragment Failure on Error {
   }
 }`) as unknown as TypedDocumentString<CreateWalletRuleMutation, CreateWalletRuleMutationVariables>;
 export const ReplaceWalletRuleDocument = new TypedDocumentString(`
-    mutation ReplaceWalletRule($walletId: ID!, $id: ID!, $input: WalletRuleInput!, $ifVersion: Int) {
+    mutation ReplaceWalletRule($walletId: ID!, $id: ID!, $input: WalletRuleInput!, $ifVersion: Int, $reason: String) {
   result: replaceWalletRule(
     walletId: $walletId
     id: $id
     input: $input
     ifVersion: $ifVersion
+    reason: $reason
   ) {
     ...RuleParts
     ...Failure

@@ -62,12 +62,12 @@ export interface Pages {
 
 const PAGE = 20;
 
-/** Asks for a page of a list; a change of `of`, such as its filter, leads back to the first. */
-export function usePages<Result, Variables>(operation: TypedDocumentString<Result, Variables>, of: Omit<Variables, keyof Turn>) {
+/** Asks for a page of a list, again with each `round`; a change of `of`, such as its filter, leads back to the first. */
+export function usePages<Result, Variables>(operation: TypedDocumentString<Result, Variables>, of: Omit<Variables, keyof Turn>, round = 0) {
   const key = JSON.stringify(of);
   const [at, setAt] = useState({ key, number: 1, turn: { first: PAGE } as Turn });
   const { number, turn } = at.key === key ? at : { number: 1, turn: { first: PAGE } };
-  const asked = useAsk(operation, { ...of, ...turn } as Variables);
+  const asked = useAsk(operation, { ...of, ...turn } as Variables, round);
   const pages: Pages = {
     number,
     isLoading: asked.isLoading,

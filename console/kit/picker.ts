@@ -5,8 +5,8 @@ import { onSignOut } from '../remembered.ts';
 import { Field, type FieldInput, inputOf } from './form.ts';
 import { Id } from './text.ts';
 
-/** Something that can be picked: its id, its name, and what tells it from others of that name, and the id of what it belongs to. */
-export type Option = { id: string; text: string; detail?: string | undefined; of?: string };
+/** Something that can be picked: its id, its name, what tells it from others of that name, the id of what it belongs to, and its chain. */
+export type Option = { id: string; text: string; detail?: string | undefined; of?: string; chain?: string | undefined };
 
 /** Where options come from: the first whose names contain a text, and the one with an id, undefined where there is none. */
 export interface Source {
@@ -21,6 +21,8 @@ type PickerInput = FieldInput & { value: string; source: Source; onChange(id: st
 export const UUIDS = /([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})/gi;
 export const UUID = new RegExp(`^${UUIDS.source}$`, 'i');
 const PAUSE_MS = 150;
+/** The height of a full list, in pixels, with what sticks to the end of the window. */
+const LIST_PX = 330;
 
 /** What ids name, as far as it was looked up or picked since the sign-in. */
 const NAMES = signal<ReadonlyMap<string, Option>>(new Map());
@@ -47,9 +49,12 @@ function useOption(source: Source, id: string): Option | undefined {
 
 export const useName = (source: Source, id: string) => useOption(source, id)?.text;
 
+/** What is found before anything is. */
+const NONE_YET: readonly Option[] = [];
+
 /** Returns the options that were found last, none for who may not read them; a text of undefined searches nothing. */
 export function useFound(source: Source, text: string | undefined, pauseMs = 0): readonly Option[] {
-  const [found, setFound] = useState<readonly Option[]>([]);
+  const [found, setFound] = useState<readonly Option[]>(NONE_YET);
   useEffect(() => {
     if (text === undefined) return;
     const looking = new AbortController();
@@ -75,6 +80,9 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
   useEffect(() => setActive(0), [options]);
   useEffect(() => box.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' }), [active, isOpen]);
   const isShown = isOpen && searched !== undefined && options.length > 0;
+  // Where the list would end below the window, and there is more space above it.
+  const { top = 0, bottom = 0 } = (isShown && box.current?.getBoundingClientRect()) || {};
+  const isUp = bottom + LIST_PX > innerHeight && top > innerHeight - bottom;
   const pick = (option: Option | undefined) => {
     if (!option) return;
     remember(option.id, option);
@@ -104,10 +112,11 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
       role="combobox" aria-autocomplete="list" aria-expanded=${isShown} aria-controls=${list} aria-activedescendant=${isShown ? `${list}-${active}` : undefined}
       autocomplete="off" spellcheck=${false} title=${known && value} value=${known?.text ?? value}
       onInput=${type} onKeyDown=${press} onClick=${() => setOpen(true)} onFocus=${({ target }: Event) => (target as HTMLInputElement).select()} />`}<//>
-    <ul role="listbox" id=${list} aria-label=${label} hidden=${!isShown}>${options.map(
+    <ul role="listbox" id=${list} class=${isUp ? 'up' : ''} aria-label=${label} hidden=${!isShown}>${options.map(
       (option, at) => html`<li role="option" id=${`${list}-${at}`} key=${option.id} aria-selected=${at === active}
         onMouseDown=${(event: Event) => event.preventDefault()} onClick=${() => pick(option)}>${option.text}${option.detail && html`<small>${option.detail}</small>`}</li>`,
     )}</ul>
+    ${isOpen && searched && options.length === 0 && options !== NONE_YET && html`<p class="none" role="status">Nothing matches.</p>`}
   </div>`;
 }
 

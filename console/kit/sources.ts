@@ -36,7 +36,7 @@ function sourceOf(read: () => Promise<readonly Option[]>): Source {
   };
 }
 
-const walletOption = ({ id, chain, account }: NonNullable<WalletQuery['wallet']>) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id) });
+const walletOption = ({ id, chain, account }: NonNullable<WalletQuery['wallet']>) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id), chain });
 
 /** The wallets of the tenant, by the names of their accounts. */
 export const wallets: Source = {
@@ -69,7 +69,7 @@ export const actors: Source = sourceOf(async () => {
 });
 
 export const networks: Source = sourceOf(async () =>
-  nodesOf((await ask(NetworksDocument, { first: 100 })).networks).map(({ id, name, chain }) => ({ id, text: name, detail: chain })),
+  nodesOf((await ask(NetworksDocument, { first: 100 })).networks).map(({ id, name, chain }) => ({ id, text: name, detail: chain, chain })),
 );
 
 export const currencies: Source = sourceOf(() => readCurrencies());
@@ -91,7 +91,10 @@ export function offering(source: Source, isOffered: (option: Option) => boolean)
 async function readCurrencies(after: string | null = null, pages = MAX_PAGES): Promise<Option[]> {
   const { networkCurrencies: page, networks } = await ask(CurrenciesDocument, { after });
   const { hasNextPage, endCursor } = page.pageInfo;
-  const names = new Map(nodesOf(networks).map(({ id, name }) => [id, name]));
-  const found = nodesOf(page).map(({ id, symbol, name, networkId: of }) => ({ id, of, text: `${symbol} · ${names.get(of) ?? of}`, detail: name ?? undefined }));
+  const known = new Map(nodesOf(networks).map((network) => [network.id, network]));
+  const found = nodesOf(page).map(({ id, symbol, name, networkId: of }) => ({
+    ...{ id, of, detail: name ?? undefined },
+    ...{ text: `${symbol} · ${known.get(of)?.name ?? of}`, chain: known.get(of)?.chain },
+  }));
   return [...found, ...(hasNextPage && pages > 1 ? await readCurrencies(endCursor ?? null, pages - 1) : [])];
 }

@@ -37,18 +37,21 @@ export function ConditionTree({ logic: root, issues, explained, currencyId, curr
     return html`<fieldset class=${isOnly ? 'plain' : 'node'} id=${idOf(at)}>
       <legend class=${isOnly ? 'hidden' : ''}>${isLeaf ? 'Condition' : 'Group'} ${at.map((index) => index + 1).join('.')}</legend>
       ${isLeaf ? leafOf(logic, at, path) : childrenOf(logic, at, path)}
-      <p class="actions">${isOnly ? button('Add condition', join) : [button('Group', wrap), button('Remove', remove)]}</p>
+      <p class="actions">${!isLeaf && addTo(logic, at)}${isOnly ? button('Add condition', join) : [button('Wrap in group', wrap), button('Remove', remove)]}</p>
     </fieldset>`;
   };
   const childrenOf = (logic: Exclude<Logic, Condition>, at: Place, path: string) => {
     const { kind, children } = groupOf(logic);
     const turn = (to: string) => change(at, () => group(to as GroupKind, children), at);
-    const add = (text: string, node: Logic) => button(text, () => change(at, () => group(kind, [...children, node]), [...at, children.length]));
     const options = Object.entries(KINDS).filter(([name]) => name !== 'not' || children.length === 1);
     return html`<${Select} label="Holds where" value=${kind} options=${options} onChange=${turn} />
-      ${children.map((child, index) => nodeOf(child, [...at, index], pathIn(path, kind, index)))}
-      <p class="actions">${kind !== 'not' && [add('Add condition', blank(currencyId)), add('Add group', { and: [blank(currencyId)] })]}
-        ${children.length === 1 && button('Ungroup', () => change(at, () => children[0], at))}</p>`;
+      ${children.map((child, index) => nodeOf(child, [...at, index], pathIn(path, kind, index)))}`;
+  };
+  const addTo = (logic: Exclude<Logic, Condition>, at: Place) => {
+    const { kind, children } = groupOf(logic);
+    const add = (text: string, node: Logic) => button(text, () => change(at, () => group(kind, [...children, node]), [...at, children.length]));
+    return html`${kind !== 'not' && [add('Add condition', blank(currencyId)), add('Add group', { and: [blank(currencyId)] })]}
+      ${children.length === 1 && button('Ungroup', () => change(at, () => children[0], at))}`;
   };
   const leafOf = (condition: Condition, at: Place, path: string) => {
     const put = (name: keyof Condition) => (to: string) => change(at, (node) => ({ ...(node as Condition), [name]: to }));

@@ -8,16 +8,16 @@ import { ConfirmButton, Dialog, toast } from '../kit/overlay.ts';
 import { Answer, type Crumb, Empty, Found, may, Page, useAsk } from '../kit/page.ts';
 import { Named, Picker, UUID } from '../kit/picker.ts';
 import { actors, wallets } from '../kit/sources.ts';
-import { Badge, Id, Time } from '../kit/text.ts';
-import { go, linkTo, place } from '../router.ts';
-import { RULE_TYPES, sideBySide } from './rule-draft.ts';
-import { type EditorInput, RuleEditor } from './rule-editor.ts';
-import { Naming } from './rule-preview.ts';
+import { Id, Time } from '../kit/text.ts';
+import { go, leave, linkTo, place } from '../router.ts';
+import { type Draft, differing, draftOf, draftOfVersion, RULE_TYPES } from './rule-draft.ts';
+import { Differences, type EditorInput, type Restored, RuleEditor } from './rule-editor.ts';
+import { Both, Name, Sentence } from './rule-preview.ts';
 import { RuleStatus, Rules, WriteNeeded } from './wallets.ts';
 
 export function show(walletId?: string, _rules?: string, id?: string) {
   if (walletId === undefined) return html`<${RulesPage} />`;
-  return id === undefined ? undefined : html`<${RulePage} key=${id} walletId=${walletId} id=${id} />`;
+  return id === undefined ? undefined : html`<${RulePage} key=${`${walletId}/${id}`} walletId=${walletId} id=${id} />`;
 }
 
 function RulesPage() {
@@ -43,7 +43,7 @@ function RulesPage() {
     ${
       wallet !== undefined &&
       html`<${Dialog} title="New rule" onClose=${() => setWallet(undefined)}>
-      <${Picker} label="Paying wallet" hint="Search by the name of its account." source=${wallets} value=${wallet} onChange=${choose} />
+      <${Picker} label="Paying wallet" autofocus hint="Search by the name of its account." source=${wallets} value=${wallet} onChange=${choose} />
       <p class="actions end"><button type="button" onClick=${() => setWallet(undefined)}>Cancel</button></p><//>`
     }
   <//>`;
@@ -59,17 +59,19 @@ function RulePage({ walletId, id }: { walletId: string; id: string }) {
     { text: wallet ? `${name} › ${wallet.chain}` : name, link: linkTo(['wallets', walletId]) },
   ];
   const networks = wallet ? nodesOf(wallet.networks) : [];
-  if (id !== 'new') return html`<${StoredRule} ...${{ walletId, id, networks, trail }} />`;
+  const chain = wallet?.chain ?? '';
+  if (id !== 'new') return html`<${StoredRule} ...${{ walletId, id, chain, networks, trail }} />`;
   const created = (rule: Rule) => go(linkTo(['wallets', walletId, 'rules', rule.id]));
   return html`<${Page} title="New rule" trail=${trail}>
     <${WriteNeeded} />
-    <${Found} asked=${asked} noun="wallet">${() => html`<${RuleEditor} ...${{ walletId, networks }} onSaved=${created} />`}<//>
+    <${Found} asked=${asked} noun="wallet">${() => html`<${RuleEditor} ...${{ walletId, chain, networks }} onSaved=${created} />`}<//>
   <//>`;
 }
 
-function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'walletId' | 'networks'> & { id: string; trail: Crumb[] }) {
+function StoredRule({ walletId, id, chain, networks, trail }: Pick<EditorInput, 'walletId' | 'chain' | 'networks'> & { id: string; trail: Crumb[] }) {
   const asked = useAsk(WalletRuleDocument, { id });
   const [changed, setChanged] = useState<Rule>();
+  const [restored, setRestored] = useState<Restored>();
   const known = changed ?? asked.data?.walletRule;
   // An address names both: a rule is neither shown nor changed under another wallet.
   const rule = known?.walletId === walletId.toLowerCase() ? known : undefined;
@@ -89,9 +91,8 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
     <${Answer} asked=${asked}>${() =>
       rule
         ? html`<${WriteNeeded} />
-      <details open=${place.value.query.has('history')}><summary>Version ${rule.version}, changed <${Time} at=${rule.updatedAt} />: see the history</summary>
-        <p class="muted">Id: <${Id} id=${rule.id} /></p><${History} key=${rule.version} ruleId=${id} /></details>
-      <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
+      <${Activity} ...${{ rule }} onRestore=${(version: Restored) => leave(() => setRestored(version))} />
+      <${RuleEditor} ...${{ walletId, rule, chain, networks, restored }} onSaved=${(saved: Rule) => [setChanged(saved), setRestored(undefined)]} />`
         : html`<${Empty}>The wallet has no rule with this id: it belongs to another wallet, was deleted with its wallet, or never existed.<//>`}<//>
   <//>`;
 }
@@ -104,37 +105,60 @@ const CONSEQUENCE = {
 type Rule = NonNullable<EditorInput['rule']>;
 type Version = RuleVersionsQuery['walletRuleVersions']['edges'][number]['node'];
 
-function History({ ruleId }: { ruleId: string }) {
-  const asked = usePages(RuleVersionsDocument, { ruleId });
+/** What happened to a rule, newest first: who changed what, when, why, in which request; and a way back. */
+function Activity({ rule, onRestore }: { rule: Rule; onRestore(version: Restored): void }) {
+  const { id: ruleId, walletId } = rule;
+  const asked = usePages(RuleVersionsDocument, { ruleId }, rule.version);
   const after = asked.data?.walletRuleVersions.pageInfo.endCursor ?? null;
   const older = useAsk(RuleVersionsDocument, { ruleId, first: after === null ? 0 : 1, after });
-  return html`<${Answer} asked=${asked}>${({ walletRuleVersions: versions }: RuleVersionsQuery) => {
-    const known = [...nodesOf(versions), ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
-    const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
-    const changes = { title: 'Changes', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };
-    return html`<${List} label="Version history" noun="versions" of=${versions} pages=${asked.pages}
-        columns=${[...COLUMNS, changes]} keyOf=${({ version }: Version) => version} />`;
-  }}<//>`;
+  const now = draftOf(rule);
+  const shown = asked.data ? nodesOf(asked.data.walletRuleVersions) : [];
+  const known = [...shown, ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
+  const beforeOf = ({ version }: Version) => known.find((other) => other.version === version - 1);
+  const author = known.find(({ version }) => version === rule.version)?.subject;
+  const restore = (row: Version) => {
+    const draft = draftOfVersion(row);
+    if (row.deleted || !may('wallet-rules:write') || differing(draft, now).length === 0) return null;
+    return html`<button type="button" onClick=${() => onRestore({ version: row.version, draft })}>Restore version ${row.version}</button>`;
+  };
+  const columns: readonly Column<Version>[] = [
+    { title: 'Version', isNumber: true, cell: ({ version }) => version },
+    { title: 'What', cell: (row) => html`<${Change} ...${{ row, before: beforeOf(row), walletId }} />` },
+    { title: 'Who', cell: ({ subject, clientId }) => html`<${Who} ...${{ subject, clientId }} />` },
+    { title: 'When', cell: ({ at }) => html`<${Time} at=${at} isAbsolute />` },
+    { title: 'Request', cell: ({ correlationId: id }) => html`<${Id} id=${id} link=${linkTo(['audit'], { correlationId: id ?? '' })} />` },
+    { title: 'Restore', cell: restore },
+  ];
+  return html`<details open=${place.value.query.has('history')}><summary>Activity: version ${rule.version}, changed <${Time} at=${rule.updatedAt} />${
+    author && html` by <${Name} source=${actors} id=${author} />`
+  }</summary>
+    <p class="muted">Id: <${Id} id=${ruleId} /></p>
+    <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: RuleVersionsQuery) =>
+      html`<${List} label="Activity" noun="versions" of=${versions} pages=${asked.pages} columns=${columns} keyOf=${({ version }: Version) => version} />`}<//></details>`;
 }
 
-const COLUMNS: readonly Column<Version>[] = [
-  { title: 'Version', isNumber: true, cell: ({ version }) => version },
-  { title: 'When', cell: ({ at }) => html`<${Time} at=${at} isAbsolute />` },
-  { title: 'By', cell: ({ subject }) => html`<${Named} source=${actors} id=${subject} />` },
-  { title: 'Client', cell: ({ clientId }) => html`<${Named} source=${actors} id=${clientId ?? ''} />` },
-  { title: 'Status', cell: ({ status, deleted }) => (deleted ? html`<${Badge} tone="bad">deleted<//>` : html`<${RuleStatus} status=${status} />`) },
-  { title: 'Request', cell: ({ correlationId: id }) => html`<${Id} id=${id} link=${linkTo(['audit'], { correlationId: id ?? '' })} />` },
-];
+function Who({ subject, clientId }: Pick<Version, 'subject' | 'clientId'>) {
+  if (!subject) return html`<span class="muted">not known</span>`;
+  return html`<${Named} source=${actors} id=${subject} />${
+    clientId && clientId !== subject && html`<small class="through">through <${Name} source=${actors} id=${clientId} /></small>`
+  }`;
+}
 
-const whole = ({ rule, status }: Version) => ({ ...(rule as object), status: status.toLowerCase() });
+/** The members that no sentence has. */
+const isBeside = (path: string) => ['name', 'networkId', 'priority'].includes(path);
 
-function Changes({ version, before }: { version: Version; before: Version | undefined }) {
-  if (version.deleted) return 'The rule was deleted with its wallet.';
-  if (!before) return version.version === 1 ? 'The rule was created.' : 'not known';
-  const differences = sideBySide(whole(before), whole(version)).filter(({ before, after }) => before !== after);
-  if (differences.length === 0) return 'Nothing: it was saved without changes.';
-  return html`<ul class="changes">${differences.map(
-    ({ name, before, after }) => html`<li><b>${name}</b>: ${before !== undefined && html`<del><${Naming} text=${before} /></del>`}
-      ${before !== undefined && after !== undefined && ' → '}${after !== undefined && html`<ins><${Naming} text=${after} /></ins>`}</li>`,
-  )}</ul>`;
+/** What a version changed: both sentences, the members that no sentence has, the status, and why. */
+function Change({ row, before, walletId }: { row: Version; before: Version | undefined; walletId: string }) {
+  const draft = draftOfVersion(row);
+  const why = row.reason && html`<p class="reason">“${row.reason}”</p>`;
+  if (row.deleted) return 'The rule was deleted with its wallet.';
+  if (!before) return html`<p>${row.version === 1 ? 'Created.' : 'Saved.'} <${Sentence} ...${{ draft, walletId }} /></p>${why}`;
+  const old: Draft = draftOfVersion(before);
+  const paths = differing(old, draft).map(({ path }) => path);
+  const isSwitched = row.status !== before.status;
+  if (paths.length === 0 && !isSwitched) return html`<p>Saved without changes.</p>${why}`;
+  const sides = [[`Version ${before.version}`, old] as const, [`Version ${row.version}`, draft] as const];
+  return html`${isSwitched && html`<p>${row.status === 'ACTIVE' ? 'Activated.' : 'Disabled.'}</p>`}
+    ${!paths.every(isBeside) && html`<${Both} ...${{ walletId, sides }} />`}
+    <${Differences} before=${old} after=${draft} isShown=${isBeside} />${why}`;
 }

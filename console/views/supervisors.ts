@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
 import {
   CreateSupervisorDocument,
@@ -12,7 +13,7 @@ import {
 import { html } from '../html.ts';
 import { Form, Select, useForm } from '../kit/form.ts';
 import { type Column, factsOf } from '../kit/list.ts';
-import { ConfirmButton } from '../kit/overlay.ts';
+import { Confirm, ConfirmButton } from '../kit/overlay.ts';
 import { FailureBox } from '../kit/page.ts';
 import { type Done, Register } from '../kit/register.ts';
 import { Badge, Facts, Time, words } from '../kit/text.ts';
@@ -45,10 +46,19 @@ export function show(id?: string) {
     operation=${SupervisorsDocument} nameOf=${({ username }: Supervisor) => username} columns=${COLUMNS} sheet=${sheet} />`;
 }
 
+/** What is asked before somebody gets every permission. */
+const toAdmin = (username: string, before?: string) => ({
+  title: `Make ${username} an admin?`,
+  children: html`<p>${before === undefined ? '' : `Now: ${before}. `}An admin may do everything: change clients and supervisors, read the audit, and erase users.</p>`,
+});
+
 function NewSupervisor({ done }: { done: Done<Supervisor> }) {
   const { given, setGiven, input, action } = useForm({ username: '', password: '', role: 'operator' });
+  const [isAsking, setAsking] = useState(false);
   const create = async () => done(`${(await mutate(CreateSupervisorDocument, { input: given })).username} created.`);
-  return html`<${Form} ...${action} verb="Create the supervisor" act=${create}>
+  const submit = async () => (given.role === 'admin' ? setAsking(true) : create());
+  return html`${isAsking && html`<${Confirm} ...${toAdmin(given.username)} verb="Create an admin" act=${create} onClose=${() => setAsking(false)} />`}
+    <${Form} ...${action} verb="Create the supervisor" act=${submit}>
     ${input('username', 'Username', { maxlength: 255 })}${input('password', 'First password', NEW_PASSWORD)}
     <${Select} label="Role" value=${given.role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} /><//>`;
 }
@@ -71,7 +81,11 @@ function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> 
     <p class="muted">A change of the role or the password ends ${username === viewer.value?.username ? 'your sessions, this one too' : `the sessions of ${username}`}.</p>
     <div class="stack">
       <${Select} label="Role" value=${role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} />
-      <p class="actions end">${button('Change the role', setRole, role !== of.role)}</p>
+      <p class="actions end">${
+        role === 'admin' && role !== of.role
+          ? html`<${ConfirmButton} ...${toAdmin(username, ROLES.find(([name]) => name === of.role)?.[1])} verb="Change the role" act=${setRole} />`
+          : button('Change the role', setRole, role !== of.role)
+      }</p>
       ${input('password', 'New password', NEW_PASSWORD)}
       <p class="actions end">${button('Set the password', setPassword, password !== '')}</p>
     </div>

@@ -130,6 +130,8 @@ describeReal('chromium', 'administration in the console', () => {
     await login(p, username);
     await sheet.getByLabel('Role').selectOption('admin');
     await sheet.getByRole('button', { name: 'Change the role' }).click();
+    const asked = page.getByRole('dialog', { name: `Make ${username} an admin?` });
+    await asked.getByRole('button', { name: 'Change the role' }).click();
     await page.getByText(`The role of ${username} is now admin.`).waitFor();
     await sheet.getByLabel('New password').fill(`${PASSWORD} 2`);
     await sheet.getByRole('button', { name: 'Set the password' }).click();

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
+import { faults } from '../support/console/axe.ts';
 import {
   applied,
   beginAt,
@@ -21,7 +20,6 @@ import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { notify, registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const SCHEMES = ['light', 'dark'] as const;
 /** The widths, and the schemes of each. */
 const SIZES: readonly [width: number, schemes: readonly (typeof SCHEMES)[number][]][] = inject('isThorough')
@@ -36,16 +34,6 @@ let browser: Browser;
 /** The page of all cases, in a place that is not on UTC. */
 let open: OpenPage;
 let views: readonly View[];
-
-/** What axe-core finds in the page as it is: each rule with the elements that break it. */
-async function faults(page: Page): Promise<string[]> {
-  const loaded = await page.evaluate<boolean>('typeof axe === "object"');
-  if (!loaded) await page.evaluate(AXE);
-  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-    'axe.run(document, { resultTypes: ["violations"] })',
-  );
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
-}
 
 const AT = '2026-11-21T10:30:00Z';
 const LONG = 'x'.repeat(300);

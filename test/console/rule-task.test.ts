@@ -75,8 +75,8 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
       await others.getByText('Daily maximum').waitFor();
       await page.getByRole('button', { name: 'Create the rule' }).focus();
       await page.keyboard.press('Enter');
-      await page.getByText('see the history').click();
-      await page.getByText('The rule was created.').waitFor();
+      await page.getByText('Activity: version 1').click();
+      await page.getByRole('table', { name: 'Activity' }).getByText('Created.').waitFor();
       expect(await page.getByLabel('Balance of the target wallet').inputValue()).toBe('99.99');
       expect(open.complaints).toEqual([]);
     },

@@ -50,7 +50,7 @@ async function fillRule(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Add condition' }).click();
   await expect.poll(() => condition(page, '2').getByLabel('Field').evaluate(isFocused), SOON).toBe(true);
   await fillCondition(condition(page, '2'), 'source.balance', '1e-30');
-  await condition(page, '2').getByRole('button', { name: 'Group' }).click();
+  await condition(page, '2').getByRole('button', { name: 'Wrap in group' }).click();
   await page.getByRole('group', { name: 'Group 2', exact: true }).getByLabel('Holds where').selectOption('not');
 }
 
@@ -70,10 +70,10 @@ async function saveWithoutNumbers(page: Page): Promise<void> {
   const [amount, priority] = [page.getByLabel('Amount'), page.getByLabel('Priority', { exact: true })];
   await amount.fill('1 000');
   await priority.fill('first');
-  await page.getByText('Not evaluated: ').waitFor();
+  await page.getByText('Not evaluated yet. Priority: enter a whole number').waitFor();
   const save = page.getByRole('button', { name: 'Save', exact: true });
   await save.click();
-  await page.locator('.issue', { hasText: 'must be a number' }).waitFor();
+  await page.locator('.issue', { hasText: 'Enter a number, such as 1000 or 0.5' }).waitFor();
   expect([await amount.inputValue(), await priority.inputValue()]).toEqual(['1 000', 'first']);
   await priority.fill('');
   await expect.poll(() => save.isEnabled(), SOON).toBe(true);
@@ -126,7 +126,7 @@ describeReal('chromium', 'rules in the console', () => {
 
     await page.getByRole('combobox', { name: 'Target wallet' }).fill('no id');
     await page.getByRole('button', { name: 'Create the rule' }).click();
-    await page.getByText('choose one from the list').first().waitFor();
+    await page.getByText('Choose a target wallet').first().waitFor();
     await expect.poll(() => page.getByRole('combobox', { name: 'Target wallet' }).evaluate(isFocused), SOON).toBe(true);
     await correct(page, page.getByRole('combobox', { name: 'Target wallet' }), p.demo.target_wallet_id);
     const value = condition(page, '1').getByLabel('Value');
@@ -134,9 +134,9 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Create the rule' }).click();
     await correct(page, value, EXACT);
     await page.getByRole('button', { name: 'Create the rule' }).click();
-    await page.getByText('see the history').click();
-    const history = page.getByRole('table', { name: 'Version history' });
-    await history.getByText('The rule was created.').waitFor();
+    await page.getByText('Activity: version 1').click();
+    const history = page.getByRole('table', { name: 'Activity' });
+    await history.getByText('Created.').waitFor();
     expect(await page.getByLabel('Balance of the target wallet').inputValue()).toBe(EXACT);
     expect(await page.getByLabel('Balance of this wallet').inputValue()).toBe('0');
     await page.getByText('It would fire').waitFor();
@@ -155,9 +155,12 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Keep editing').click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const weaker = page.getByRole('dialog', { name: 'Less protection than version 1' });
+    await weaker.getByText('The amount is higher.').waitFor();
+    await weaker.getByRole('button', { name: 'Save with less protection' }).click();
     const versions = page.getByRole('dialog').getByRole('table', { name: 'Both versions' });
     await expect.poll(() => versions.innerText(), SOON).toMatch(/Refill of another one\s+Refill\n/);
-    expect(await versions.innerText()).toMatch(new RegExp(`amount \\(differs\\)\\s+${EXACT}\\s+2`));
+    expect(await versions.innerText()).toMatch(new RegExp(`Amount \\(differs\\)\\s+${EXACT}\\s+2`));
     await page.getByRole('button', { name: 'Overwrite version 2' }).click();
     await page.getByText('Saved as version 3.').waitFor();
 
@@ -173,7 +176,7 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Disable the rule' }).click();
     await expect.poll(() => page.getByRole('button', { name: 'Cancel' }).evaluate(isFocused), SOON).toBe(true);
     await page.getByRole('dialog').getByRole('button', { name: 'Disable the rule' }).click();
-    await expect.poll(() => history.innerText(), SOON).toContain('active → disabled');
+    await expect.poll(() => history.innerText(), SOON).toContain('Disabled.');
     expect(await history.innerText()).toContain('Refill of another one → Refill');
     const isolated = await history
       .locator('del, ins')

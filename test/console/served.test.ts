@@ -359,9 +359,9 @@ describe('the operations of the console', () => {
 describe('the source of the console', () => {
   const own = filesOf(FOLDER).filter((name) => !/^(?:generated|node_modules)\/|^README|^package-lock/.test(name));
 
-  it('has at most 5,050 lines', () => {
+  it('has at most 6,300 lines', () => {
     const lines = own.map((name) => readFileSync(join(FOLDER, name), 'utf8').split('\n').length - 1);
-    expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(5_050);
+    expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(6_300);
   });
 
   it('imports only its own modules and packages, and builds no HTML and no URL from text', () => {

@@ -275,7 +275,7 @@ describeReal('chromium', 'hostile texts in the console', () => {
     await at(page, `#/wallets/${walletId}/rules/new`, ['New rule']);
     await page.getByRole('combobox', { name: 'Network' }).click();
     await look(page, XSS);
-    for (const id of ruleIds.slice(1, 4)) await at(page, `#/wallets/${walletId}/rules/${id}`, ['The rule was created']);
+    for (const id of ruleIds.slice(1, 4)) await at(page, `#/wallets/${walletId}/rules/${id}`, ['Created.']);
     await at(page, `#/wallets/${walletId}/rules/${ruleIds[0]}`, ['Not evaluated', ...XSS]);
     await expectNothingRan();
   });
