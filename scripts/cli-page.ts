@@ -10,7 +10,7 @@ export function manualPage(commands: readonly Command[]): string {
     '',
     'Run `bin/portcullis COMMAND [FLAGS]`, `npx portcullis`, or `portcullis` after `npm link`. The program always runs on the Node from its own packages.',
     'Commands work directly on the database that the environment names (`portcullis config check` shows it). If an embedded instance is running on `DATA_DIR`,',
-    'the command prints the equivalent GraphQL operation with its variables instead, to paste into GraphiQL.',
+    'they send it their statements ([files of DATA_DIR](operations/data-dir.md#commands-beside-a-running-instance)); only `recover` and `seed` refuse.',
     '',
     ...table(
       ['command', 'what it does'],

@@ -15,7 +15,7 @@ import type { Log } from '../lib/log.ts';
 import { MemoizedRead } from '../lib/memoized-read.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
-import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
+import { inUse, lockDataDir } from '../platform/embedded/data-dir-lock.ts';
 import { readinessOf } from '../platform/health.ts';
 import { outageLog } from '../platform/telemetry/outage-log.ts';
 import { adminServer } from './admin-server.ts';
@@ -117,6 +117,10 @@ export async function startService({ config, secrets, log: baseLog, overrides = 
       ? undefined
       : await startPublic(context, { gatewayConfig, upstreams, reloads, persisted, demo }, stack);
   if (demo && baseUrl !== undefined) await publishDemo(context, demo, context.publicUrl.value);
+  if (database.isEmbedded) {
+    const { shareDatabase } = await import('../platform/database/share-database.ts');
+    await shareDatabase({ ...database, ...config, log }, stack);
+  }
   const running = stack.move();
   return {
     context,
@@ -140,7 +144,9 @@ export async function startService({ config, secrets, log: baseLog, overrides = 
 }
 
 async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise<void> {
-  stack.use(lockDataDir(config.dataDir));
+  const lock = lockDataDir(config.dataDir);
+  if (!lock) throw inUse(config.dataDir, 'stop it, or set a different DATA_DIR for this one');
+  stack.use(lock);
   const { prepareDataDir } = await import('./demo/demo-data-dir.ts');
   await prepareDataDir(config.dataDir);
 }

@@ -15,6 +15,10 @@ interface CommandRecord {
   by: string;
   /** What the command was given; it is masked. */
   input: object;
+  /** The tenant that it concerns; null for none or several. */
+  nodeId?: string | null;
+  /** The users whose personal data may be in `input`. */
+  users?: readonly string[] | null;
 }
 
 /** The method of the records of commands. */
@@ -29,7 +33,7 @@ const WHOLE = { maxBytes: 64 * 1024, truncated: false };
  */
 export async function recordCommand(
   { db, seals }: { db: Db; seals: AuditSeals },
-  { command, by, input }: CommandRecord,
+  { command, by, input, nodeId = null, users = null }: CommandRecord,
 ): Promise<void> {
   const lines: Buffer[] = [];
   const chain = new AuditChain(randomUUID(), {
@@ -39,11 +43,11 @@ export async function recordCommand(
   const request = Buffer.from(JSON.stringify(input).replaceAll('\\u0000', ' ').toWellFormed());
   chain.append(
     unchained({
-      ...{ at: new Date(atMs).toISOString(), id: uuidV7(atMs), node_id: null, correlation_id: randomUUID() },
+      ...{ at: new Date(atMs).toISOString(), id: uuidV7(atMs), node_id: nodeId, correlation_id: randomUUID() },
       ...{ method: METHOD, path: command, query: null, operation: command, status_code: ACCEPTED, elapsed: 0 },
       ...{ headers: {}, remote_address: '', real_ip: '', is_api: false, aborted: false, subject: by, client_id: null },
       ...{
-        noted_users: null,
+        noted_users: users,
         request_body: maskBody('application/json', request, WHOLE),
         request_bytes: request.length,
       },

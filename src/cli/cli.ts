@@ -33,7 +33,8 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
     await using stack = new AsyncDisposableStack();
     const json = flags.json === true;
     const answer = (document: object, text: string) => succeedWith(out, json ? `${JSON.stringify(document)}\n` : text);
-    return await command.run({ flags, positionals, env, json, stack, readLine, print: out, printError: err, answer });
+    const io = { readLine, print: out, printError: err, answer };
+    return await command.run({ command: command.name, flags, positionals, env, json, stack, ...io });
   } catch (error) {
     if (error instanceof UsageError) return misused(err, error.message, `portcullis ${command.name}`);
     err(`${await explain(error, env)}\n`);

@@ -93,6 +93,10 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
     summary: 'disable a supervisor and revoke their sessions',
     load: async () => (await import('./commands/supervisors.ts')).supervisorDisable,
   },
+  'supervisor enable': {
+    summary: 'let a disabled supervisor log in again',
+    load: async () => (await import('./commands/supervisors.ts')).supervisorEnable,
+  },
   'supervisor set-password': {
     summary: 'set the password of a supervisor and revoke their sessions',
     load: async () => (await import('./commands/supervisors.ts')).supervisorSetPassword,

@@ -117,6 +117,27 @@ describeReal(['postgres', 'python'], 'audit export', () => {
     for (const name of readdirSync(november)) expect(statSync(join(november, name)).mode & 0o777).toBe(0o600);
   });
 
+  it('D8-21: each export has a record when it begins and one when it ends, with who, filter, period, count and the digest of the manifest', async () => {
+    const { path } = await exported('--node', OTHER, '--since', '2026-01-01T00:00:00Z');
+    const { period, records: count } = manifestOf(path);
+    const stored = await raw(
+      `select subject, status_code, request_body, chain_id from audit_records where path = 'audit export' order by position desc limit 2`,
+    );
+    const digest = createHash('sha256')
+      .update(readFileSync(join(path, 'manifest.json')))
+      .digest('hex');
+    const filter = { node: OTHER, since: '2026-01-01T00:00:00Z' };
+    expect(stored.map(({ request_body }) => JSON.parse(request_body ?? ''))).toEqual([
+      { filter, period, records: count, manifest: digest },
+      { filter, until: period.to },
+    ]);
+    for (const record of stored) {
+      expect(record).toMatchObject({ subject: userInfo().username, status_code: 202, chain_id: expect.any(String) });
+    }
+    const env = { DATABASE_URL: database.url, AUDIT_SIGNING_KEY: SIGNING_KEY };
+    expect(await portcullis(['audit', 'verify'], env)).toMatchObject({ code: 0 });
+  });
+
   it('D8-11: is verified by the script of its page, with erased and redacted records, and shows nothing of other tenants', async () => {
     expect(await scripted(november)).toEqual({
       code: 0,
@@ -261,11 +282,15 @@ describeReal(['postgres', 'python'], 'audit export', () => {
       const { path } = await exported(...flags);
       expect([manifestOf(path).records, (await scripted(path)).code], flags.join(' ')).toEqual([4, 0]);
     }
+    // Commands have sealed theirs in the database alone.
+    const [commands] = await raw(`select count(*) as count from audit_records where method = 'CLI'`);
     const all = await exported();
     expect(all.out).toMatch(
       /^Not proven, because they are newer than the last checkpoint of their process; .*: 3 records\.$/m,
     );
-    expect((await scripted(all.path)).said).toBe('VERIFIED: 103 records by checkpoints, 3 only by the signature\n');
+    expect((await scripted(all.path)).said).toBe(
+      `VERIFIED: 103 records by checkpoints, ${3 + Number(commands?.count)} only by the signature\n`,
+    );
     const none = await exported('--node', NODE, '--until', '2020-01-01T00:00:00Z');
     expect([manifestOf(none.path).records, (await scripted(none.path)).code]).toEqual([0, 0]);
   });

@@ -7,11 +7,10 @@ import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { realDatabase } from '../support/harness/databases.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
 import { freePorts } from '../support/services/ports.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
-import { emptyFolder, migratedFolder, refusalOf, startedFolder } from '../support/start/folders.ts';
+import { emptyFolder, migratedFolder, refusalOf } from '../support/start/folders.ts';
 import { startInstance } from '../support/start/process.ts';
 
 const LONG = 'x'.repeat(32);
@@ -23,18 +22,6 @@ const SECRETS = {
   WEBHOOK_USERNAME: 'chain',
   WEBHOOK_PASSWORD: 'the password of the chain',
 };
-
-it('D1-12: while a server uses DATA_DIR, migrate and seed say so and exit with 1', async () => {
-  await using folder = await startedFolder();
-  await using server = await startPortcullis({ dataDir: folder.path });
-  for (const command of ['migrate', 'seed']) {
-    const { code, out, err } = await portcullis([command], { DATA_DIR: folder.path });
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: there is nothing to do: it .* started\n$/);
-    expect(err).toContain(folder.path);
-  }
-  expect((await server.call('GET', '/health')).status).toBe(200);
-});
 
 it('D1-12: seed on an embedded database does what the first start does', async () => {
   await using folder = await migratedFolder();

@@ -111,6 +111,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     after: 'supervisor unlock',
   },
   'supervisor disable': { args: ({ ids }) => [ids.supervisor ?? ''], prints: /disabled/, after: 'supervisor rename' },
+  'supervisor enable': { args: ({ ids }) => [ids.supervisor ?? ''], prints: /active/, after: 'supervisor disable' },
   'users import': {
     args: ({ folder }) => [join(folder.path, 'users.csv'), '--node', NODE],
     prints: /1/,

@@ -133,18 +133,19 @@ describeReal('postgres', 'transactions replay on the embedded bus', () => {
   }));
 });
 
-it('D1-12 D6-18: it replays on an embedded database; while a server uses DATA_DIR it says so and exits with 1', async () => {
+it('D1-12 D6-18 D8-20: it replays on an embedded database, beside its server and after it', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   {
     await using server = await startPortcullis({ dataDir: folder.path });
     await server.service.context.bus.publish([message('transactions.user.dlq', 'user-1')]);
-    const { code, err } = await portcullis([...REPLAY, '--dlq'], env);
-    expect(code).toBe(1);
-    expect(err).toMatch(/another Portcullis is running on \S+: stop it first, repeat this, and start it again/);
+    const { out, err } = await portcullis([...REPLAY, '--dlq', '--json'], env);
+    expect({ err, ...JSON.parse(out) }).toMatchObject({ err: '', replayed: 1 });
+    await server.service.context.bus.publish([message('transactions.user.dlq', 'user-2')]);
   }
-  const one = await portcullis([...REPLAY, '--dlq', '--topic', 'transactions.user', '--json'], env);
-  expect(JSON.parse(one.out)).toMatchObject({ replayed: 1 });
+  const rest = await portcullis([...REPLAY, '--dlq', '--topic', 'transactions.user', '--json'], env);
+  // The server may have dead-lettered the first one again.
+  expect([1, 2]).toContain(JSON.parse(rest.out).replayed);
 });
 
 describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () => {

@@ -7,11 +7,10 @@ import { Progress } from '../../src/cli/kit/progress.ts';
 import { linesOf, loadReference } from '../../src/features/reference/reference-file.service.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { type RealDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { type Fixture, fixtureOn, newFamily, rowOf } from '../support/reference/fixture.ts';
 import { freshDatabase } from '../support/services/isolation.ts';
 import { describeReal } from '../support/services/real.ts';
-import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 import { runCli } from '../support/start/process.ts';
 
 const line = (topic: string, key: string, value: object | null) => JSON.stringify({ topic, key, value });
@@ -206,19 +205,4 @@ describeReal('postgres', 'reference commands', () => {
     const refused = await portcullis(['node', 'create', '--name', 'x'], { DATABASE_URL: empty.url });
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('portcullis migrate') });
   });
-});
-
-it('D1-12: while a server uses DATA_DIR, node create and reference load fail with status 1 and say so', async () => {
-  await using folder = await startedFolder();
-  await using _server = await startPortcullis({ dataDir: folder.path });
-  for (const args of [
-    ['node', 'create', '--name', 'Acme'],
-    ['reference', 'load', '/dev/null'],
-  ]) {
-    const { code, out, err } = await portcullis(args, { DATA_DIR: folder.path });
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(
-      /^portcullis: another Portcullis is running on \S+: stop it first, repeat this, and start it again/,
-    );
-  }
 });

@@ -34,7 +34,7 @@ const CALLERS = {
   'src/cli/commands/audit-verify.ts': 1,
   'src/cli/commands/clashes.ts': 1,
   'src/cli/commands/recover.ts': 1,
-  'src/cli/kit/open-services.ts': 2,
+  'src/cli/kit/open-services.ts': 3,
   'src/idempotency/idempotent-responses.ts': 2,
   'src/features/reference/reference.store.ts': 1,
   'src/features/status/status.store.ts': 4,
@@ -52,6 +52,7 @@ const CALLERS = {
   'src/platform/database/identifier-column.ts': 2,
   'src/platform/database/lock-waits.ts': 1,
   'src/platform/database/schema-migrations.ts': 2,
+  'src/platform/database/share-database.ts': 1,
 };
 
 it('D4-01: only these files run statements that are not scoped to a node', () => {

@@ -4,7 +4,6 @@ import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { showSwagger } from '../../api/rest/static-files.rest.ts';
 import { listAccounts } from '../../features/accounts/accounts.rest.ts';
 import { issueToken } from '../../features/oauth/oauth.rest.ts';
-import { shellWord } from '../../lib/shell-word.ts';
 import type { Secrets } from '../../platform/config/secrets.ts';
 import { consoleUrl, type Demo } from './demo.ts';
 
@@ -82,4 +81,9 @@ curl -sN ${baseUrl}${getGraphql.path} \\
   }'; wait)
 
 `;
+}
+
+/** Returns a text as one word of a POSIX shell, quoted only if needed. */
+function shellWord(text: string): string {
+  return /^[\w.:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

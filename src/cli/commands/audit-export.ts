@@ -1,11 +1,14 @@
+import { hash, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import type { ExportManifest } from '../../audit/export/record-export.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { knownAuditKeys } from '../../platform/config/secrets.ts';
 import { type CommandBody, CommandError, EXIT_FAILED } from '../kit/command.ts';
 import { text } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openMigrated, STOP_FIRST } from '../kit/open-services.ts';
+import { openMigrated, openSeals, recorder } from '../kit/open-services.ts';
 import { counted, many, Progress } from '../kit/progress.ts';
 import { FILTER_FLAGS, filterFlagsOf, filterOf } from './audit-list.ts';
 
@@ -37,7 +40,7 @@ export const auditExport: CommandBody = {
     'portcullis audit export --node ID --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z --out november',
     'portcullis audit export --client ID --path "/v1/wallets/*" --out wallets --json',
   ],
-  async run({ flags, env, stack, answer }) {
+  async run({ command, flags, env, stack, answer }) {
     const { config, env: variables } = readConfig(env);
     const at = new Date().toISOString();
     const filter = filterOf(flags);
@@ -48,18 +51,26 @@ export const auditExport: CommandBody = {
       import('../../audit/export/record-export.ts'),
       import('../../audit/export/export-folder.ts'),
     ]);
-    const { db } = await openMigrated(config, { advice: STOP_FIRST }, stack);
+    const { db } = await openMigrated(config, stack);
+    const keys: readonly [KeyObject, ...KeyObject[]] = [key, ...former];
+    const seals = await openSeals(config, db, stack, { key: () => key });
+    const record = recorder(command, { db, seals, keys: () => keys });
+    const asked = { filter: filterFlagsOf(flags), by: userInfo().username, at };
+    // An export that is interrupted, or whose end cannot be recorded, leaves this record.
+    await record({ filter: asked.filter, until: filter.until ?? at });
     const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
     try {
       const manifest = await exportAudit({
-        ...{ db, keys: [key, ...former], folder, filter: { ...filter, until: filter.until ?? at }, signal },
-        asked: { filter: filterFlagsOf(flags), by: userInfo().username, at },
+        ...{ db, keys, folder, asked, filter: { ...filter, until: filter.until ?? at }, signal },
         onProgress: ({ what, done, total }) =>
           progress.show({ done, total, text: `${what} ${counted(done)} of ${counted(total)} records` }),
       });
       progress.end();
+      const { period, records } = manifest;
+      const digest = hash('sha256', readFileSync(join(folder, 'manifest.json')));
+      await record({ filter: asked.filter, period, records, manifest: digest });
       const exit = answer(manifest, textOf(folder, manifest));
       return manifest.verification.findings === 0 ? exit : EXIT_FAILED;
     } catch (error) {

@@ -9,18 +9,9 @@ import { Interruption } from '../kit/interruption.ts';
 import { openReading } from '../kit/open-services.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
-import { graphql } from '../kit/running-instance.ts';
 
 const DEFAULT_LIMIT = 100;
 const FOLLOW_MS = 1_000;
-/** The most records that one query lists. */
-const MAX_PAGE = 100;
-const QUERY = `query ($first: Int, $after: String, $filter: AuditFilter) {
-  auditRecords(first: $first, after: $after, filter: $filter) {
-    edges { node { at statusCode elapsed method path correlationId } }
-    pageInfo { hasNextPage endCursor }
-  }
-}`;
 
 /** The flags that choose audit records. */
 export const FILTER_FLAGS = {
@@ -71,8 +62,7 @@ export const auditList: CommandBody = {
     const limit = wholeNumber(flags, 'limit', DEFAULT_LIMIT) ?? (isAll ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT);
     if (limit === 0) throw new UsageError('--limit must be at least 1');
     if (json && flags.csv === true) throw new UsageError('give either --json or --csv');
-    const { nodeId: _node, clientId: _client, isFailed: _failed, ...graphqlFilter } = filter;
-    const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter: graphqlFilter }));
+    const db = await openReading(input);
     const { AuditArrivals } = await import('../../audit/audit-arrivals.ts');
     const { signal } = flags.follow === true ? stack.use(new Interruption()) : { signal: undefined };
     const rows = listed(new AuditArrivals(db), filter, { after, limit, signal });

@@ -6,7 +6,7 @@ import { knownAuditKeys } from '../../platform/config/secrets.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text } from '../kit/flags.ts';
-import { openMigrated, openSeals } from '../kit/open-services.ts';
+import { openMigrated, openSeals, requireKey } from '../kit/open-services.ts';
 import { counted, Progress } from '../kit/progress.ts';
 import { FILTER_FLAGS, filterFlagsOf, filterOf } from './audit-list.ts';
 
@@ -37,16 +37,15 @@ export const auditRedact: CommandBody = {
     if (reason.trim() === '' || reason.length > MAX_REASON)
       throw new UsageError(`--reason must have 1 to ${MAX_REASON} characters`);
     const { config, env: variables } = readConfig(env);
-    const [{ AUDIT_DELAY_MS }, { keyId }, { AuditRedaction }] = await Promise.all([
+    const [{ AUDIT_DELAY_MS }, { AuditRedaction }] = await Promise.all([
       import('../../audit/audit-writer.ts'),
-      import('../../audit/seals.ts'),
       import('../../audit/verification/redaction.ts'),
     ]);
-    const advice = () => 'stop it first, repeat this, and start it again';
     const databaseUrl = config.migrateDatabaseUrl ?? config.databaseUrl;
-    const { db, isEmbedded } = await openMigrated({ ...config, databaseUrl }, { advice }, stack);
+    const { db } = await openMigrated({ ...config, databaseUrl }, stack);
     const keys = knownAuditKeys(config, variables);
-    await checkOwner(db, keys.map(keyId));
+    await checkOwner(db);
+    await requireKey(db, keys);
     const onError = (error: unknown) => printError(`could not copy the seal outside the database: ${String(error)}\n`);
     const redaction = new AuditRedaction(
       db,
@@ -54,7 +53,7 @@ export const auditRedact: CommandBody = {
       filter,
     );
     // Running processes write what is in their spools meanwhile.
-    if (!isEmbedded) await setTimeout(AUDIT_DELAY_MS);
+    await setTimeout(AUDIT_DELAY_MS);
     const matching = await redaction.count();
     const spooled = globSync('{*.seg,refused/*.seg,refused.ndjson}', { cwd: config.auditSpoolDir }).filter(
       (name) => (statSync(`${config.auditSpoolDir}/${name}`, { throwIfNoEntry: false })?.size ?? 0) > 0,
@@ -82,18 +81,14 @@ export const auditRedact: CommandBody = {
   },
 };
 
-/** @throws CommandError unless the role owns the audit records, and one of the keys has signed the last seal if any has. */
-async function checkOwner(db: Db, keyIds: readonly string[]): Promise<void> {
+/** @throws CommandError unless the role owns the audit records. */
+async function checkOwner(db: Db): Promise<void> {
   const [facts] = await db.unscoped('roles are global').raw(
-    (sql) => sql<{ name: string; isOwner: boolean; key: string | null }>`
-      select current_user as name, pg_has_role(relowner, 'member') as "isOwner",
-        (select body::json->>'key' from audit_seals order by position desc limit 1) as key
-      from pg_class where oid = 'audit_records'::regclass`,
+    (sql) => sql<{ name: string; isOwner: boolean }>`
+      select current_user as name, pg_has_role(relowner, 'member') as "isOwner" from pg_class where oid = 'audit_records'::regclass`,
   );
   if (!facts?.isOwner)
     throw new CommandError(
       `the role ${facts?.name} does not own the audit records: set MIGRATE_DATABASE_URL, see ${PAGE}`,
     );
-  if (facts.key !== null && !keyIds.includes(facts.key))
-    throw new CommandError(`the seals are signed by the key ${facts.key}: set AUDIT_SIGNING_KEY as the service has it`);
 }

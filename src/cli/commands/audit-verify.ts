@@ -31,9 +31,8 @@ export const auditVerify: CommandBody = {
     const file = text(flags, 'checkpoints');
     // Opened before the database's snapshot, so that a seal that is added to both later does not count as missing there.
     const keptSeals = file === undefined ? undefined : linesOf(file, statSync(file, { throwIfNoEntry: false }));
-    const advice = () => 'stop it first, repeat this, and start it again';
     const { verifyAudit } = await import('../../audit/verification/verification.ts');
-    const { db } = await openMigrated(config, { advice }, stack);
+    const { db } = await openMigrated(config, stack);
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
     const keys = knownAuditKeys(config, variables);

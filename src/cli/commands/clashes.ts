@@ -1,7 +1,7 @@
 import { identifierKeySql } from '../../lib/identifier-key.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import type { CommandBody } from '../kit/command.ts';
-import { openForCommand, STOP_FIRST } from '../kit/open-services.ts';
+import { openForCommand } from '../kit/open-services.ts';
 
 interface Clash {
   kind: 'user' | 'supervisor';
@@ -19,7 +19,7 @@ export const clashes: CommandBody = {
   ].join('\n'),
   examples: ['portcullis clashes', 'DATABASE_URL=postgres://… portcullis clashes --json'],
   async run({ env, stack, answer }) {
-    const { db } = await openForCommand(readConfig(env).config, { advice: STOP_FIRST }, stack);
+    const { db } = await openForCommand(readConfig(env).config, stack);
     const unscoped = db.unscoped('operators look for clashes on all nodes');
     const clashes = await db.transaction(async () => {
       // The schema of the previous release has no such function.

@@ -2,7 +2,6 @@ import { OPERATOR } from '../../access/administration/administration.ts';
 import { type ClientRow, clientMembers, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import { clientInput, clientPatchInput, GRANT_TYPES, rotationInput } from '../../features/clients/client.input.ts';
-import { camelName } from '../../lib/camel-name.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { changeCommand } from '../kit/change-command.ts';
 import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
@@ -10,7 +9,6 @@ import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { listCommand } from '../kit/list-command.ts';
 import { changed, nodeOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
-import { graphql, mutation } from '../kit/running-instance.ts';
 
 /** Returns a client in the REST names, without its secret; null stands for a limit that is not set. */
 function clientView(row: ClientRow) {
@@ -75,28 +73,12 @@ export const clientCreate: CommandBody = {
     const flagMembers = { ...NEW_CLIENT, ...members(input.flags), is_console: input.flags.console };
     flagMembers.token_expiry = { ...NEW_CLIENT.token_expiry, ...flagMembers.token_expiry };
     const client = checked(clientInput, flagMembers, { grant_types: '--grants', token_expiry: '--token-duration' });
-    const variables = { input: inputOf({ ...flagMembers, grant_types: client.grant_types }) };
-    const advice = mutation('createClient', '$input: ClientInput!', variables, SECRET_RESULT);
-    const { clientAdministration } = await openAdministration(input, advice);
+    const { clientAdministration, record } = await openAdministration(input);
+    await record(input.flags, { nodeId });
     const creating = clientAdministration.create(nodeId, OPERATOR, client);
     return input.answer(...withSecret(await orCommandError(`there is no node ${nodeId}`, creating), ''));
   },
 };
-
-/** What the mutations select that give a client a secret. */
-const SECRET_RESULT = 'CreatedClient { clientSecret client { clientId } }';
-
-function inCamelCase(members: object): object {
-  const isObject = (value: unknown) => typeof value === 'object' && !Array.isArray(value);
-  return Object.fromEntries(
-    Object.entries(members).map(([name, value]) => [camelName(name), isObject(value) ? inCamelCase(value) : value]),
-  );
-}
-
-/** Returns the members of a client as the input of a mutation has them. */
-function inputOf(members: { grant_types?: readonly string[] | undefined }): object {
-  return inCamelCase({ ...members, grant_types: members.grant_types?.map((grant) => grant.toUpperCase()) });
-}
 
 /** Returns the JSON document and the text that show a secret once; `more` is added to the text. */
 function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
@@ -183,8 +165,6 @@ export const clientUpdate = changeCommand({
     if (!changes) throw new UsageError('nothing to change: give at least one flag, such as --name');
     return checked(clientPatchInput, changes, { grant_types: '--grants', token_expiry: '--token-duration' });
   },
-  advice: (id, patch) =>
-    mutation('patchClient', '$id: ID!, $input: ClientPatch!', { id, input: inputOf(patch) }, 'Client { id name }'),
   change: async ({ clientAdministration }, nodeId, id, patch) =>
     clientView(await clientAdministration.patch(nodeId, OPERATOR, id, patch)),
   now: () => 'updated',
@@ -195,20 +175,12 @@ export const clientList = listCommand({
   name: 'clients',
   description:
     'Lists clients, active or not, oldest first within each tenant. Secrets are not stored and cannot be shown.',
-  selection: 'clientId nodeId status grantTypes name',
   pages: ({ clientPages }) => clientPages,
   head: `${'CLIENT'.padEnd(36)}  ${'NODE'.padEnd(36)}  STATUS    GRANTS  NAME\n`,
   view: clientView,
   line: ({ id, node_id: nodeId, status, grant_types: grants, name }) =>
     `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`,
 });
-
-const SHOWN = `query ($id: ID!) {
-  client(id: $id) {
-    clientId name status grantTypes scopes monthlyLimit previousSecretExpiresAt
-    rateLimit { requestsPerSecond requestsPerMinute requestsPerHour }
-  }
-}`;
 
 /** `portcullis client show`: prints one client with its use and its secrets' ends. */
 export const clientShow: CommandBody = {
@@ -220,7 +192,7 @@ export const clientShow: CommandBody = {
   examples: ['portcullis client show CLIENT_ID', 'portcullis client show CLIENT_ID --json'],
   async run(input) {
     const id = uuid('CLIENT_ID', input.positionals[0]);
-    const db = await openReading(input, graphql(SHOWN, { id }));
+    const db = await openReading(input);
     const absent = `there is no client ${id}`;
     const scoped = db.forNode(await nodeOf(db, 'clients', id, absent));
     const now = new Date().toISOString();
@@ -281,9 +253,7 @@ export const clientRotateSecret: CommandBody = {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
     const members = { overlap_seconds: wholeNumber(input.flags, 'overlap', 86_400) };
     const { overlap_seconds: overlap } = checked(rotationInput, members, { overlap_seconds: '--overlap' });
-    const variables = { id: clientId, overlapSeconds: overlap };
-    const advice = mutation('rotateClientSecret', '$id: ID!, $overlapSeconds: Int', variables, SECRET_RESULT);
-    const rotated = await changed(input, 'client', clientId, advice, ({ clientAdministration: clients }, nodeId) =>
+    const rotated = await changed(input, 'client', clientId, ({ clientAdministration: clients }, nodeId) =>
       clients.rotateSecret(nodeId, OPERATOR, clientId, overlap),
     );
     const before = overlap === 0 ? 'no longer works' : `stops working within ${overlap} seconds`;
@@ -304,14 +274,11 @@ export const clientEnable = statusCommand('active', [
 
 function statusCommand(status: ClientRow['status'], description: readonly string[]): CommandBody {
   const name = `portcullis client ${status === 'active' ? 'enable' : 'disable'} CLIENT_ID`;
-  const variables = (id: string) => ({ id, status: status.toUpperCase() });
   return changeCommand({
     noun: 'client',
     positional: 'CLIENT_ID',
     description: description.join('\n'),
     examples: [name, `${name} --json`],
-    advice: (id) =>
-      mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', variables(id), 'Client { id status }'),
     readFlags: () => undefined,
     change: async ({ clientAdministration }, nodeId, id) =>
       clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, status)),

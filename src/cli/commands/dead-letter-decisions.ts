@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { SECRETS } from '../../audit/mask-keys.ts';
 import {
   BusUnavailableError,
@@ -110,17 +111,17 @@ export const deadLettersShow: CommandBody = {
 };
 
 /** Executes a decision about the dead letter that a command names, with a record in the audit before it. */
-async function decide(input: CommandInput, command: string, decision: 'replayed' | 'discarded', reason: string | null) {
-  const { replay, positions, record, by, deadAgain, signal, id, plan, letter, decided } = await openLetter(input);
+async function decide(input: CommandInput, decision: 'replayed' | 'discarded', reason: string | null) {
+  const { replay, positions, record, deadAgain, signal, id, plan, letter, decided } = await openLetter(input);
   if (decided) throw new CommandError(`${id} was ${decided.decision}: portcullis dead-letters show ${id} says more`);
-  await record(command, { id, ...(reason !== null && { reason }) });
+  await record({ id, ...(reason !== null && { reason }) });
   let isDone = decision === 'discarded';
   const onReplayed = () => {
     isDone = true;
   };
   if (!isDone) await replay.run(plan, { signal, onReplayed }).catch(orBusFailure);
   if (!isDone) throw new CommandError(`interrupted: ${id} was not replayed`);
-  await positions.decide(letter, { decision, reason, by });
+  await positions.decide(letter, { decision, reason, by: userInfo().username });
   await replay.deadLetters(plan.topic, { settles: true });
   if (deadAgain.size > 0) throw new CommandError(`${id} was applied, but dead-lettered again: fix the cause first`);
   return input.answer({ id, decision }, `${id} is ${decision}.\n`);
@@ -138,7 +139,7 @@ export const deadLettersReplay: CommandBody = {
   ].join('\n'),
   positionals: ['ID'],
   examples: [`portcullis dead-letters replay ${EXAMPLE}`],
-  run: (input) => decide(input, 'dead-letters replay', 'replayed', null),
+  run: (input) => decide(input, 'replayed', null),
 };
 
 /** `portcullis dead-letters discard`: decides that a dead letter is never replayed. */
@@ -154,6 +155,6 @@ export const deadLettersDiscard: CommandBody = {
     const reason = text(input.flags, 'reason')?.trim() ?? '';
     if (reason === '' || reason.length > MAX_REASON)
       throw new UsageError(`--reason must have 1 to ${MAX_REASON} characters`);
-    return decide(input, 'dead-letters discard', 'discarded', reason);
+    return decide(input, 'discarded', reason);
   },
 };

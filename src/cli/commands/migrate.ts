@@ -20,11 +20,7 @@ export const migrateCommand: CommandBody = {
       import('../../app/stores.ts'),
       import('../../app/database-roles.ts'),
     ]);
-    const database = await openForCommand(
-      config,
-      { advice: () => 'there is nothing to do: it migrated the schema when it started', makes: true },
-      stack,
-    );
+    const database = await openForCommand(config, stack, { makes: true });
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
     const { migrations, service } = await migrateByOwner({

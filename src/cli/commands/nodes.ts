@@ -3,7 +3,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
-import { nodesOf, openFeatures, openReading, REFERENCE_OPENING, STOP_FIRST } from '../kit/open-services.ts';
+import { nodesOf, openFeatures, openReading } from '../kit/open-services.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 
@@ -21,12 +21,13 @@ export const nodeCreate: CommandBody = {
     id: { help: 'UUID, if the platform already has one (default: a new one)' },
   },
   examples: ['portcullis node create --name "Acme Bank"', 'portcullis node create --name Acme --id ID --json'],
-  async run({ flags, env, stack, answer }) {
+  async run(input) {
+    const { flags, answer } = input;
     const name = text(flags, 'name') ?? '';
     if (name.trim() === '') throw new UsageError('--name must not be empty');
     const requestedId = text(flags, 'id');
     const id = requestedId === undefined ? uuidV7() : uuid('--id', requestedId);
-    const { reference } = await openFeatures({ env, stack }, REFERENCE_OPENING);
+    const { reference } = await openFeatures(input, { makes: true });
     const { applied } = await reference.apply([parseReferenceChange('nodes', id, { name, version: VERSION })]);
     if (applied === 0) throw new CommandError(`the tenant ${id} exists or has existed`);
     return answer({ id, name }, `${id}\n`);
@@ -38,7 +39,7 @@ export const nodeList: CommandBody = {
   description: 'Lists all tenants (nodes) with their ids.',
   examples: ['portcullis node list', 'portcullis node list --json'],
   async run(input) {
-    const nodes = await nodesOf(await openReading(input, STOP_FIRST));
+    const nodes = await nodesOf(await openReading(input));
     return printRows(input, {
       name: 'nodes',
       rows: nodes,

@@ -9,6 +9,7 @@ import { counted } from '../kit/progress.ts';
 
 /** What was published so long before the restored state may have been applied after it. */
 const MARGIN_MS = 60_000;
+const ALONE = 'stop it first, because it must not apply events meanwhile';
 
 /** `portcullis recover`: brings everything else in line with a restored database. */
 export const recover: CommandBody = {
@@ -34,7 +35,7 @@ export const recover: CommandBody = {
     const { flags, env, stack, answer } = input;
     const sinceMs = instantMs(flags, 'since') ?? 0;
     if (sinceMs > Date.now()) throw new UsageError('--since must be before now');
-    const { db, clientAdministration } = await openAdministration(input, () => 'stop it first');
+    const { db, clientAdministration } = await openAdministration(input, { alone: ALONE });
     const { openBus } = await import('../../app/stores.ts');
     const bus = await openBus(readConfig(env).config, db, silentLog, stack);
     const groups = await bus.rewind?.(sinceMs - MARGIN_MS).catch((error) => {

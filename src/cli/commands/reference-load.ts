@@ -1,7 +1,7 @@
 import { type LoadCounts, loadReference } from '../../features/reference/reference-file.service.ts';
 import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 import { openInput } from '../kit/input-file.ts';
-import { openFeatures, REFERENCE_OPENING } from '../kit/open-services.ts';
+import { openFeatures } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const KEPT_REJECTIONS = 1_000;
@@ -21,9 +21,15 @@ export const referenceLoad: CommandBody = {
     'portcullis reference load platform.ndjson',
     'zcat platform.ndjson.gz | portcullis reference load - --json',
   ],
-  async run({ positionals: [file = '-'], env, json, stack, printError, answer }) {
+  async run(input) {
+    const {
+      positionals: [file = '-'],
+      json,
+      printError,
+      answer,
+    } = input;
     const { parts, size } = openInput(file);
-    const { reference, dropped } = await openFeatures({ env, stack }, REFERENCE_OPENING);
+    const { reference, dropped } = await openFeatures(input, { makes: true });
     const rejections: { line: number; reason: string }[] = [];
     const progress = new Progress(process.stderr);
     const counts = await loadReference({

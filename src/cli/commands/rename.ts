@@ -6,7 +6,6 @@ import { renameUser } from '../../features/users/users.service.ts';
 import { objectInput } from '../../lib/input.ts';
 import { changeCommand } from '../kit/change-command.ts';
 import { checked } from '../kit/flags.ts';
-import { STOP_FIRST } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
 import { supervisorView } from './supervisors.ts';
 
@@ -25,7 +24,6 @@ export const usersRename = changeCommand({
     'portcullis users rename ID --email ada@example.com',
     'portcullis users rename ID --email ada@example.com --json',
   ],
-  advice: () => STOP_FIRST,
   readFlags: ({ flags }) => checked(emailFlag, flags),
   change: async ({ db }, nodeId, id, { email }) => ({ id, email: (await renameUser(db, nodeId, id, email)).email }),
   now: ({ email }) => printable(email),
@@ -44,7 +42,6 @@ export const supervisorRename = changeCommand({
     'portcullis supervisor rename ID --username ada2',
     'portcullis supervisor rename ID --username ada2 --json',
   ],
-  advice: () => STOP_FIRST,
   readFlags: ({ flags }) => checked(usernameFlag, flags),
   change: async ({ supervisorAdministration }, nodeId, id, { username }) =>
     supervisorView(await supervisorAdministration.rename(nodeId, OPERATOR, id, username)),

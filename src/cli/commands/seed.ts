@@ -12,13 +12,13 @@ export const seed: CommandBody = {
     'run does this when it starts. Not allowed in production.',
   ].join('\n'),
   examples: ['DATABASE_URL=postgres://… portcullis seed', 'portcullis seed --json'],
-  async run({ env, stack, answer }) {
-    const { config, env: variables } = readConfig(env);
+  async run(input) {
+    const { config, env: variables } = readConfig(input.env);
     if (config.production) throw new CommandError('the demo is not allowed in production: unset NODE_ENV');
-    const features = await openFeatures(
-      { env, stack },
-      { advice: () => 'there is nothing to do: it added the demo when it started', makes: true },
-    );
+    const features = await openFeatures(input, {
+      makes: true,
+      alone: 'there is nothing to do, since it added the demo',
+    });
     const [{ ensureDemo }, { Passwords }] = await Promise.all([
       import('../../app/demo/ensure-demo.ts'),
       import('../../access/credentials/passwords.ts'),
@@ -26,6 +26,6 @@ export const seed: CommandBody = {
     const demo = await ensureDemo({ ...features, secrets: readSecrets(config, variables), passwords: new Passwords() });
     const path = demoPath(config.dataDir);
     const document = { demo: path, node_id: demo.node_id, client_id: demo.client.client_id };
-    return answer(document, `The demo is in the database. Its credentials are in ${path}\n`);
+    return input.answer(document, `The demo is in the database. Its credentials are in ${path}\n`);
   },
 };

@@ -1,12 +1,15 @@
+import { readFileSync } from 'node:fs';
+import type { DemoFile } from '../../app/demo/demo.ts';
 import type { SimulationStep } from '../../app/demo/simulation.ts';
 import { isStatus, isTransactionCollection, statusName } from '../../features/transactions/type-codes.rules.ts';
+import { parsedOrNone } from '../../lib/json.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { readConfig } from '../../platform/config/config.ts';
+import { demoPath } from '../../platform/config/secrets.ts';
 import { STATUS, TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK, UsageError } from '../kit/command.ts';
 import { list, text } from '../kit/flags.ts';
 import { printable } from '../kit/progress.ts';
-import { demoFileOf } from '../kit/running-instance.ts';
 
 const STATUSES = Object.values(STATUS).map(String);
 
@@ -42,7 +45,8 @@ export const simulateTransaction: CommandBody = {
     }
     const { config } = readConfig(env);
     if (config.production) throw new CommandError('simulations are not allowed in production: unset NODE_ENV');
-    const demo = demoFileOf(config);
+    // The addresses that the running instance has written: the variables here may name another port.
+    const demo: DemoFile | undefined = parsedOrNone(() => JSON.parse(readFileSync(demoPath(config.dataDir), 'utf8')));
     if (!demo) {
       throw new CommandError(
         'DATA_DIR/demo.json is missing: run portcullis start, or portcullis seed for a database server',

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Status } from '../../features/status/status.service.ts';
-import { baseUrlOf } from '../../lib/base-url.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { type CommandBody, EXIT_FAILED, EXIT_OK } from '../kit/command.ts';
@@ -24,8 +23,7 @@ export const statusCommand: CommandBody = {
   examples: ['portcullis status', 'portcullis status --json', 'portcullis status --watch'],
   async run({ flags, env, json, stack, print, printError }) {
     const { config } = readConfig(env);
-    const advice = () => `ask that one: curl -sS ${baseUrlOf(config.host, config.adminPort)}/status`;
-    const database = await openMigrated(config, { advice, mayBeDown: true }, stack);
+    const database = await openMigrated(config, stack, { mayBeDown: true });
     const [{ openBus }, { openStatus }, { startFailure }] = await Promise.all([
       import('../../app/stores.ts'),
       import('../../app/operations.ts'),

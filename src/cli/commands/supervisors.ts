@@ -9,7 +9,6 @@ import { checked, text, uuid } from '../kit/flags.ts';
 import { listCommand } from '../kit/list-command.ts';
 import { changed, openAdministration, orCommandError } from '../kit/open-services.ts';
 import { printable } from '../kit/progress.ts';
-import { mutation } from '../kit/running-instance.ts';
 
 /** Returns a supervisor in the REST names, without the password. */
 export function supervisorView(row: SupervisorRow) {
@@ -44,11 +43,6 @@ function withPassword(
   return [document, lines.map((line) => `${line}\n`).join('')];
 }
 
-/** The placeholder for a password in printed operations. */
-const NOT_SHOWN = 'PUT THE PASSWORD HERE';
-/** What the mutations select of a supervisor. */
-const RESULT = 'Supervisor { id username role status }';
-
 /** `portcullis supervisor create`: creates a supervisor of a tenant. */
 export const supervisorCreate: CommandBody = {
   description: [
@@ -72,9 +66,8 @@ export const supervisorCreate: CommandBody = {
     const newPassword = await readPassword(input);
     const members = { username, role: text(flags, 'role'), password: newPassword.password };
     const supervisor = checked(supervisorInput, members, { password: 'the password' });
-    const variables = { input: { ...members, password: NOT_SHOWN } };
-    const advice = mutation('createSupervisor', '$input: SupervisorInput!', variables, RESULT);
-    const { supervisorAdministration } = await openAdministration(input, advice);
+    const { supervisorAdministration, record } = await openAdministration(input);
+    await record(flags, { nodeId });
     const created = supervisorAdministration.create(nodeId, OPERATOR, supervisor);
     return input.answer(...withPassword(await orCommandError(`there is no node ${nodeId}`, created), newPassword));
   },
@@ -93,7 +86,6 @@ export const supervisorList = listCommand({
   name: 'supervisors',
   description:
     'Lists supervisors, active or not, oldest first within each tenant. Passwords are not stored and cannot be shown.',
-  selection: 'id status role username',
   pages: ({ supervisorPages }) => supervisorPages,
   head: `${'SUPERVISOR'.padEnd(36)}  ${'NODE'.padEnd(36)}  STATUS    ROLE      USERNAME\n`,
   view: supervisorView,
@@ -102,20 +94,28 @@ export const supervisorList = listCommand({
 });
 
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
-export const supervisorDisable = changeCommand({
-  noun: 'supervisor',
-  description: [
-    'Disables a supervisor, who can no longer log in, and revokes their sessions. Running processes follow within a second.',
-    'The last active admin of a tenant cannot be disabled.',
-  ].join('\n'),
-  examples: ['portcullis supervisor disable ID', 'portcullis supervisor disable ID --json'],
-  advice: (id) =>
-    mutation('setSupervisorStatus', '$id: ID!, $status: SupervisorStatus!', { id, status: 'DISABLED' }, RESULT),
-  readFlags: () => undefined,
-  change: async ({ supervisorAdministration }, nodeId, id) =>
-    supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
-  now: () => 'disabled',
-});
+export const supervisorDisable = statusCommand('disabled', [
+  'Disables a supervisor, who can no longer log in, and revokes their sessions. Running processes follow within a second.',
+  'The last active admin of a tenant cannot be disabled.',
+]);
+
+/** `portcullis supervisor enable`: lets a supervisor log in again. */
+export const supervisorEnable = statusCommand('active', [
+  'Enables a supervisor, who can log in again with the same password and role. Sessions that were revoked stay revoked.',
+]);
+
+function statusCommand(status: SupervisorRow['status'], description: readonly string[]): CommandBody {
+  const name = `portcullis supervisor ${status === 'active' ? 'enable' : 'disable'} ID`;
+  return changeCommand({
+    noun: 'supervisor',
+    description: description.join('\n'),
+    examples: [name, `${name} --json`],
+    readFlags: () => undefined,
+    change: async ({ supervisorAdministration }, nodeId, id) =>
+      supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, status)),
+    now: () => status,
+  });
+}
 
 /** `portcullis supervisor set-password`: sets another password and revokes the sessions. */
 export const supervisorSetPassword: CommandBody = {
@@ -129,9 +129,7 @@ export const supervisorSetPassword: CommandBody = {
     const id = uuid('ID', input.positionals[0]);
     const newPassword = await readPassword(input);
     const { password } = checked(passwordInput, { password: newPassword.password }, { password: 'the password' });
-    const variables = { id, password: NOT_SHOWN };
-    const advice = mutation('setSupervisorPassword', '$id: ID!, $password: String!', variables, RESULT);
-    const supervisor = await changed(input, 'supervisor', id, advice, ({ supervisorAdministration }, nodeId) =>
+    const supervisor = await changed(input, 'supervisor', id, ({ supervisorAdministration }, nodeId) =>
       supervisorAdministration.setPassword(nodeId, OPERATOR, id, password),
     );
     return input.answer(...withPassword(supervisor, newPassword));
@@ -146,7 +144,6 @@ export const supervisorUnlock = changeCommand({
     'not affected.',
   ].join('\n'),
   examples: ['portcullis supervisor unlock ID', 'portcullis supervisor unlock ID --json'],
-  advice: (id) => mutation('unlockSupervisor', '$id: ID!', { id }, RESULT),
   readFlags: () => undefined,
   change: async ({ supervisorAdministration }, nodeId, id) =>
     supervisorView(await supervisorAdministration.unlock(nodeId, OPERATOR, id)),

@@ -32,7 +32,8 @@ export const transactionsReplay: CommandBody = {
     'portcullis transactions replay --dlq --topic reference.accounts,reference.assets',
     'portcullis transactions replay --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z',
   ],
-  async run({ flags, env, json, stack, printError, answer }) {
+  async run(input) {
+    const { flags, json, stack, printError, answer } = input;
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
     const topics = list(flags, 'topic', choice) ?? choice;
@@ -42,12 +43,12 @@ export const transactionsReplay: CommandBody = {
       ...(span ? [] : topics.map(deadLetterTopicOf)),
     ];
     const { signal } = stack.use(new Interruption());
-    const { replay, record, deadAgain, dropped } = await openReplay({ env, stack }, needed);
+    const { replay, record, deadAgain, dropped } = await openReplay(input, needed);
     const plans: ReplayPlan[] = [];
     for (const topic of new Set(topics)) {
       plans.push(await (span ? replay.between(topic, span.fromMs, span.toMs) : replay.deadLetters(topic)));
     }
-    if (!span) await record('transactions replay', { topics });
+    await record({ topics, ...(span && { from: flags.from, to: new Date(span.toMs).toISOString() }) });
     // A second run must use the same end, or it would also replay what this run has published.
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
     const counts = await runAll(replay, plans, { signal, again });

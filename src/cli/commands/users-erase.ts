@@ -2,7 +2,6 @@ import { isoFromPgOrNull } from '../../lib/instants.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { uuid } from '../kit/flags.ts';
 import { nodeOf, openFeatures, orCommandError } from '../kit/open-services.ts';
-import { mutation } from '../kit/running-instance.ts';
 
 /** `portcullis users erase`: erases the personal data of a user. */
 export const usersErase: CommandBody = {
@@ -14,10 +13,10 @@ export const usersErase: CommandBody = {
   examples: ['portcullis users erase ID', 'portcullis users erase ID --json'],
   async run(input) {
     const id = uuid('ID', input.positionals[0]);
-    const advice = mutation('eraseUser', '$id: ID!', { id }, 'User { id erasure { erasedAt records responses } }');
-    const { userErasure, database } = await openFeatures(input, { advice });
+    const { userErasure, database, record } = await openFeatures(input);
     const absent = `there is no user ${id}`;
     const nodeId = await nodeOf(database.db, 'users', id, absent);
+    await record({ id }, { nodeId });
     const user = await orCommandError(absent, userErasure.erase(nodeId, id, null));
     const { erased_records: records, erased_responses: responses } = user;
     const erased_at = isoFromPgOrNull(user.erased_at);

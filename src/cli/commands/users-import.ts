@@ -16,7 +16,6 @@ import { type InputFile, openInput } from '../kit/input-file.ts';
 import { Interruption } from '../kit/interruption.ts';
 import { nodesOf, openFeatures } from '../kit/open-services.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
-import { graphql, upload } from '../kit/running-instance.ts';
 
 type Migrations = Pick<Awaited<ReturnType<typeof openFeatures>>, 'migrationFiles' | 'migrationJobs'>;
 
@@ -58,8 +57,6 @@ async function importRun(
   }
 }
 
-/** The query for a migration that a running process continues. */
-const PROGRESS = 'query ($id: ID!) { migration(id: $id) { id status total success skipped failed } }';
 /** The creator of user migrations that were started from the command line. */
 const CREATED_BY = 'cli';
 const SHOWN_FAILURES = 10;
@@ -88,7 +85,15 @@ export const usersImport: CommandBody = {
     'portcullis users import users.csv --node ID --failed-to failed.csv',
     'portcullis users import --node ID --resume MIGRATION_ID',
   ],
-  async run({ flags, positionals: [file], env, json, stack, printError, answer }) {
+  async run(commandInput) {
+    const {
+      flags,
+      positionals: [file],
+      json,
+      stack,
+      printError,
+      answer,
+    } = commandInput;
     const nodeId = uuid('--node', text(flags, 'node'));
     const resumed = text(flags, 'resume');
     const resumedId = resumed === undefined ? undefined : uuid('--resume', resumed);
@@ -99,12 +104,11 @@ export const usersImport: CommandBody = {
     const input = resumedId === undefined ? openInput(file ?? '-') : undefined;
     const failedTo = text(flags, 'failed-to');
     if (failedTo !== undefined) requireCopyable(input, failedTo);
-    const advice = resumedId === undefined ? upload(file ?? '-', isDryRun) : graphql(PROGRESS, { id: resumedId });
     const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
     const output = new ImportOutput(progress);
     const options = { log: output.log, onBatch: (rows: number) => output.rows(rows) };
-    const { database, migrationPages, ...migrations } = await openFeatures({ env, stack }, { advice }, options);
+    const { database, migrationPages, ...migrations } = await openFeatures(commandInput, options);
     if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
     const id = resumedId ?? (await store(migrations, { nodeId, isDryRun }, input, signal, progress));
     if (resumedId === undefined) output.line(`Migration ${id} has started.`);

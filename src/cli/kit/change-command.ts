@@ -1,15 +1,12 @@
 import type { CommandBody, CommandInput } from './command.ts';
 import { uuid } from './flags.ts';
 import { changed, type openAdministration } from './open-services.ts';
-import type { Advice } from './running-instance.ts';
 
 /** A command that changes one row, which is named by its id. */
 interface Change<Given, Row> extends Pick<CommandBody, 'description' | 'flags' | 'examples'> {
   noun: 'client' | 'supervisor' | 'user';
   /** What the id is called in the usage. */
   positional?: string;
-  /** What to do instead while an embedded run uses the database. */
-  advice(id: string, given: Given): Advice;
   /** Reads the flags. @throws UsageError for invalid ones. */
   readFlags(input: CommandInput): Given;
   change(
@@ -24,16 +21,14 @@ interface Change<Given, Row> extends Pick<CommandBody, 'description' | 'flags' |
 
 /** Makes the command of a change. */
 export function changeCommand<Given, Row extends object>(change: Change<Given, Row>): CommandBody {
-  const { noun, positional = 'ID', advice, readFlags, now, ...body } = change;
+  const { noun, positional = 'ID', readFlags, now, ...body } = change;
   return {
     ...body,
     positionals: [positional],
     async run(input) {
       const id = uuid(positional, input.positionals[0]);
       const read = readFlags(input);
-      const row = await changed(input, noun, id, advice(id, read), (services, nodeId) =>
-        change.change(services, nodeId, id, read),
-      );
+      const row = await changed(input, noun, id, (services, nodeId) => change.change(services, nodeId, id, read));
       return input.answer(row, `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${id} is ${now(row)}.\n`);
     },
   };

@@ -3,6 +3,8 @@
  * write.
  */
 export interface CommandInput {
+  /** The name of the command. */
+  command: string;
   flags: Readonly<Record<string, string | boolean | undefined>>;
   positionals: readonly string[];
   env: NodeJS.ProcessEnv;

@@ -6,11 +6,8 @@ import { type CommandBody, CommandError } from './command.ts';
 import { text, uuid } from './flags.ts';
 import { nodesOf, openReading } from './open-services.ts';
 import { type PrintedRows, printRows } from './print-rows.ts';
-import { graphql } from './running-instance.ts';
 
 const PAGE_SIZE = 500;
-/** The most rows that one query of GraphQL lists. */
-const MAX_PAGE = 100;
 
 type Pages = ReturnType<typeof buildAccessPages>;
 
@@ -18,21 +15,12 @@ type Pages = ReturnType<typeof buildAccessPages>;
 interface List<Row> extends Omit<PrintedRows<Row>, 'rows'> {
   name: 'clients' | 'supervisors';
   description: string;
-  /** What GraphQL selects of a row. */
-  selection: string;
   pages(pages: Pages): Pick<KeysetList<Row, object>, 'page'>;
 }
 
 /** Makes the command of a list. */
 export function listCommand<Row extends { id: string; created_at: string }>(of: List<Row>): CommandBody {
   const command = `portcullis ${of.name.slice(0, -1)} list`;
-  const connection = `${of.name}(first: $first, after: $after)`;
-  const query = `query ($first: Int, $after: String) {
-  ${connection} {
-    edges { node { ${of.selection} } }
-    pageInfo { hasNextPage endCursor }
-  }
-}`;
   return {
     description: of.description,
     flags: { node: { help: `limit to ${of.name} of this tenant` } },
@@ -40,7 +28,7 @@ export function listCommand<Row extends { id: string; created_at: string }>(of: 
     async run(input) {
       const node = text(input.flags, 'node');
       const nodeId = node === undefined ? undefined : uuid('--node', node);
-      const db = await openReading(input, graphql(query, { first: MAX_PAGE }));
+      const db = await openReading(input);
       const nodes = await nodesOf(db, nodeId);
       if (nodeId !== undefined && nodes.length === 0) throw new CommandError(`there is no node ${nodeId}`);
       return printRows(input, { ...of, rows: rowsOf(db, nodes, of) });

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import type { EventBus } from '../../events/bus/event-bus.ts';
 import { isCompactedTopic } from '../../events/bus/topics.ts';
 import { lateReferenceHandler } from '../../features/reference/reference.consumers.ts';
@@ -6,21 +5,18 @@ import { silentLog } from '../../lib/log.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { openFeatures } from './open-services.ts';
 
-const ADVICE = () => 'stop it first, repeat this, and start it again: it then applies the replayed messages';
-
 /**
  * Opens the database and the bus for a replay that needs `topics`, until `stack` is disposed of.
- * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is outdated or a topic is
- * missing.
+ * @throws CommandError when the schema is outdated or a topic is missing.
  */
-export async function openReplay({ env, stack }: Pick<CommandInput, 'env' | 'stack'>, topics: readonly string[]) {
-  const { config, database, seals, reference, dropped } = await openFeatures({ env, stack }, { advice: ADVICE });
+export async function openReplay(input: Pick<CommandInput, 'command' | 'env' | 'stack'>, topics: readonly string[]) {
+  const { config, database, record, reference, dropped } = await openFeatures(input);
   const [{ openBus }, { openDeadLetters }] = await Promise.all([
     import('../../app/stores.ts'),
     import('../../app/operations.ts'),
   ]);
   const { db } = database;
-  const bus = await openBus(config, db, silentLog, stack);
+  const bus = await openBus(config, db, silentLog, input.stack);
   const missing = await bus.missingTopics(topics);
   if (missing.length > 0) throw new CommandError(`Kafka lacks ${missing.join(', ')}: run portcullis migrate first`);
   // How many messages became dead letters again, by topic, of those that this command applies itself.
@@ -33,16 +29,5 @@ export async function openReplay({ env, stack }: Pick<CommandInput, 'env' | 'sta
     };
     return lateReferenceHandler({ bus: { publish }, reference });
   };
-  const by = userInfo().username;
-  return {
-    ...(await openDeadLetters({ config, db, bus }, applying)),
-    deadAgain,
-    dropped,
-    by,
-    /** Records that the command is executed now. */
-    async record(command: string, input: object): Promise<void> {
-      const { recordCommand } = await import('../../audit/command-records.ts');
-      await recordCommand({ db, seals }, { command, by, input });
-    },
-  };
+  return { ...(await openDeadLetters({ config, db, bus }, applying)), deadAgain, dropped, record };
 }

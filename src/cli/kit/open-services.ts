@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import type { AuditSeals } from '../../audit/seals.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
@@ -7,15 +8,14 @@ import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir, readSecrets } from '../../platform/config/secrets.ts';
 
 import type { Database, Db } from '../../platform/database/database.ts';
-import { lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
+import { inUse, lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
 import { Refusal } from '../../platform/errors.ts';
 import { CommandError, type CommandInput } from './command.ts';
-import type { Advice } from './running-instance.ts';
 
 /** How a command opens the database. */
 interface Opening {
-  /** What the user can do instead while an embedded run uses the database. */
-  advice: Advice;
+  /** Why no embedded instance may run meanwhile; the end of an error message. Without it, the two share the database. */
+  alone?: string;
   /**
    * Whether to create an embedded database if there is none; only useful for commands that do not read existing rows.
    */
@@ -25,14 +25,15 @@ interface Opening {
 }
 
 /**
- * Opens the database of a command until `stack` is disposed of. An embedded database is locked for this process.
- * @throws StartError while an embedded run uses `DATA_DIR`, or when that folder is incomplete; CommandError when there
- * is no database.
+ * Opens the database of a command until `stack` is disposed of. An embedded database is locked for this process, or used
+ * by way of the instance that runs on it.
+ * @throws StartError when that instance does not answer, or when `DATA_DIR` is incomplete; CommandError when there is no
+ * database.
  */
 export async function openForCommand(
   config: Config,
-  { advice, makes = false }: Opening,
   stack: AsyncDisposableStack,
+  { alone, makes = false }: Opening = {},
 ): Promise<Database> {
   const { databaseUrl, dataDir } = config;
   if (databaseUrl === undefined) {
@@ -40,7 +41,13 @@ export async function openForCommand(
       throw new CommandError(
         `there is no database in DATA_DIR ${dataDir}: run portcullis start to create one, or set DATABASE_URL to a server`,
       );
-    stack.use(lockDataDir(dataDir, advice(config)));
+    const lock = lockDataDir(dataDir);
+    if (!lock && alone !== undefined) throw inUse(dataDir, alone);
+    if (!lock) {
+      const { openDatabase } = await import('../../platform/database/database.ts');
+      return stack.use(await openDatabase({ instance: dataDir }));
+    }
+    stack.use(lock);
     const { prepareDataDir } = await import('../../app/demo/demo-data-dir.ts');
     await prepareDataDir(dataDir);
   }
@@ -52,8 +59,12 @@ export async function openForCommand(
  * is migrated.
  * @throws CommandError when the schema of a database server is older.
  */
-export async function openMigrated(config: Config, opening: Opening, stack: AsyncDisposableStack): Promise<Database> {
-  const database = await openForCommand(config, opening, stack);
+export async function openMigrated(
+  config: Config,
+  stack: AsyncDisposableStack,
+  opening: Opening = {},
+): Promise<Database> {
+  const database = await openForCommand(config, stack, opening);
   const { migrate, pendingSchemaMigrations } = await import('../../platform/database/schema-migrations.ts');
   if (database.isEmbedded) await migrate(database);
   else {
@@ -70,8 +81,8 @@ export async function openMigrated(config: Config, opening: Opening, stack: Asyn
 }
 
 /** Opens only the database, for commands that need no secrets, so that none are generated. */
-export async function openReading({ env, stack }: CommandInput, advice: Advice): Promise<Db> {
-  return (await openMigrated(readConfig(env).config, { advice }, stack)).db;
+export async function openReading({ env, stack }: CommandInput): Promise<Db> {
+  return (await openMigrated(readConfig(env).config, stack)).db;
 }
 
 /**
@@ -120,50 +131,79 @@ export async function orCommandError<Result>(absent: string, work: Promise<Resul
  * database.
  * @throws CommandError when the schema is older than this release.
  */
-export async function openAdministration({ env, stack }: CommandInput, advice: Advice) {
+export async function openAdministration({ command, env, stack }: CommandInput, opening?: Opening) {
   const { config, env: variables } = readConfig(env);
-  const database = await openMigrated(config, { advice }, stack);
+  const { pepper, auditKeys } = readSecrets(config, variables);
+  const database = await openMigrated(config, stack, opening);
   const [{ buildAdministration }, { Passwords }] = await Promise.all([
     import('../../app/access.ts'),
     import('../../access/credentials/passwords.ts'),
   ]);
   const administration = buildAdministration({
     database,
-    pepper: readSecrets(config, variables).pepper,
+    pepper,
     passwords: new Passwords(),
     maxSessions: config.maxSessions,
     nowMs: Date.now,
     isOwnClock: database.isEmbedded,
     onError: () => undefined,
   });
-  return { ...administration, db: database.db };
+  const { db } = database;
+  const seals = await openSeals(config, db, stack, { key: () => auditKeys[0] });
+  return { ...administration, db, record: recorder(command, { db, seals, keys: () => auditKeys }) };
 }
 
 /**
- * Changes the client, supervisor or user with an id.
+ * Changes the client, supervisor or user with an id, with a record in the audit before it.
  * @throws CommandError when there is none, and for a refusal.
  */
 export async function changed<Result>(
   input: CommandInput,
   noun: 'client' | 'supervisor' | 'user',
   id: string,
-  advice: Advice,
   work: (administration: Awaited<ReturnType<typeof openAdministration>>, nodeId: string) => Promise<Result>,
 ): Promise<Result> {
-  const administration = await openAdministration(input, advice);
+  const administration = await openAdministration(input);
   const absent = `there is no ${noun} ${id}`;
-  return orCommandError(absent, work(administration, await nodeOf(administration.db, `${noun}s`, id, absent)));
+  const nodeId = await nodeOf(administration.db, `${noun}s`, id, absent);
+  await administration.record({ id, ...input.flags }, { nodeId, users: noun === 'user' ? [id] : null });
+  return orCommandError(absent, work(administration, nodeId));
 }
 
-/** What to do where no mutation does the same. */
-export const STOP_FIRST: Advice = () =>
-  'stop it first, repeat this, and start it again. With a shared PostgreSQL nothing has to stop';
+interface Recording {
+  db: Db;
+  seals: AuditSeals;
+  /** Returns the keys whose signatures the seals may have. */
+  keys(): readonly KeyObject[];
+}
 
-/** How commands that write reference data open the database. */
-export const REFERENCE_OPENING: Opening = {
-  advice: STOP_FIRST,
-  makes: true,
-};
+/** Returns a function that records in the audit that a command is executed now, by the operating system's user. */
+export function recorder(command: string, { db, seals, keys }: Recording) {
+  return async (
+    input: object,
+    concerned: { nodeId?: string; users?: readonly string[] | null } = {},
+  ): Promise<void> => {
+    const { recordCommand } = await import('../../audit/command-records.ts');
+    await requireKey(db, keys());
+    await recordCommand(
+      { db, seals },
+      { command, by: userInfo().username, input: { ...input, json: undefined }, ...concerned },
+    );
+  };
+}
+
+/** @throws CommandError unless one of the keys has signed the last seal, if any has: nothing behind it would be proven. */
+export async function requireKey(db: Db, keys: readonly KeyObject[]): Promise<void> {
+  const [[last], { keyId }] = await Promise.all([
+    db.unscoped('seals span all nodes').raw(
+      (sql) => sql<{ key: string | null }>`
+        select body::json->>'key' as key from audit_seals order by position desc limit 1`,
+    ),
+    import('../../audit/seals.ts'),
+  ]);
+  if (last?.key && !keys.map(keyId).includes(last.key))
+    throw new CommandError(`the seals are signed by the key ${last.key}: set AUDIT_SIGNING_KEY as the service has it`);
+}
 
 /** Opens the seals of the audit, also outside the database, until the command ends. */
 export async function openSeals(
@@ -190,12 +230,11 @@ interface Reporting {
 /**
  * Opens the database and the services of features that need no other store, until the command ends. `dropped` collects the
  * rows of reference data that waited for a parent but cannot be applied.
- * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is older than this release.
+ * @throws CommandError when the schema is older than this release.
  */
 export async function openFeatures(
-  { env, stack }: Pick<CommandInput, 'env' | 'stack'>,
-  opening: Opening,
-  { log = silentLog, onBatch }: Reporting = {},
+  { command, env, stack }: Pick<CommandInput, 'command' | 'env' | 'stack'>,
+  { log = silentLog, onBatch, ...opening }: Reporting & Opening = {},
 ) {
   const { config, env: variables } = readConfig(env);
   const [{ AUDIT_DELAY_MS }, { AuditErasure }, { buildStored }] = await Promise.all([
@@ -203,12 +242,11 @@ export async function openFeatures(
     import('../../audit/erasure.ts'),
     import('../../app/features.ts'),
   ]);
-  const database = await openMigrated(config, opening, stack);
+  const database = await openMigrated(config, stack, opening);
   const dropped: string[] = [];
-  const seals = await openSeals(config, database.db, stack, {
-    // Read late, so that commands that erase nothing generate no secrets.
-    key: () => readSecrets(config, variables).auditKeys[0],
-  });
+  // Read late, so that commands that seal nothing generate no secrets.
+  const keys = () => readSecrets(config, variables).auditKeys;
+  const seals = await openSeals(config, database.db, stack, { key: () => keys()[0] });
   const features = buildStored({
     db: database.db,
     auditErasure: new AuditErasure(database.db, seals),
@@ -224,5 +262,6 @@ export async function openFeatures(
       void dropped.push(`reference.${kind} ${id}, which was waiting for its parent: ${reason}`),
     onBatch,
   });
-  return { ...features, config, database, seals, dropped };
+  const record = recorder(command, { db: database.db, seals, keys });
+  return { ...features, config, database, record, dropped };
 }

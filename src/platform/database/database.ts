@@ -42,8 +42,11 @@ interface ServerLocation {
   statementTimeoutMs?: number;
 }
 
-/** Where the database is: on a PostgreSQL server, or embedded in this process with its files in `dataDir`. */
-export type DatabaseLocation = ServerLocation | { dataDir: string };
+/**
+ * Where the database is: on a PostgreSQL server, embedded in this process with its files in `dataDir`, or embedded in
+ * the instance that runs on the `DATA_DIR` `instance`.
+ */
+export type DatabaseLocation = ServerLocation | { dataDir: string } | { instance: string };
 
 /** An open database. An embedded one keeps the process alive until it is disposed of. */
 export interface Database extends AsyncDisposable {
@@ -97,8 +100,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     signalOf: requestSignal,
   });
   const observed = new DatabaseMetrics(POOL_SIZE, connections);
-  const { kysely, pool, servers, copyInto } =
-    'url' in location ? await openServer(location, observed) : await openEmbedded(location.dataDir);
+  const { kysely, pool, servers, copyInto } = await openDriver(location, observed);
   const limits = { connections, timedOut: gatewayTimeout };
   const db = new TenantDb(kysely, scopes, limits, copyInto, pool);
   return {
@@ -106,11 +108,11 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     openOrm: (backends = new Set()) =>
       openOrm(pool ? new PostgresDialect({ pool: withLockTimeout(pool, backends) }) : kysely, location),
     connections,
-    isEmbedded: 'dataDir' in location,
+    isEmbedded: !('url' in location),
     get generation() {
       return servers?.generation ?? 0;
     },
-    metrics: 'dataDir' in location ? [] : observed.metrics,
+    metrics: 'url' in location ? observed.metrics : [],
     async checkHealth() {
       if ('dataDir' in location) checkFreeSpace(location.dataDir);
       await db.unscoped('health').raw((sql) => sql`select 1`);
@@ -178,6 +180,17 @@ const READ_BY_PGLITE = new Set([
   ...[16, 17, 20, 21, 23, 25, 114, 700, 701, 3802, ...TEXTS],
   ...[199, 1000, 1001, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1115, 1182, 1185, 1187, 1231, 2951, 3807],
 ]);
+
+async function openDriver(location: DatabaseLocation, observed: DatabaseMetrics): Promise<Opened> {
+  if ('url' in location) return openServer(location, observed);
+  if ('dataDir' in location) return openEmbedded(location.dataDir);
+  const { InstancePool } = await import('../embedded/instance-link.ts');
+  const pool = new InstancePool(location.instance);
+  return {
+    kysely: new Kysely({ dialect: new PostgresDialect({ pool }) }),
+    copyInto: (target, rows) => pool.copyInto(target, rows),
+  };
+}
 
 async function openServer(
   { url, statementTimeoutMs: timeoutMs }: ServerLocation,

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   type ColumnType,
   type Compilable,
-  type CompiledQuery,
+  CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -102,6 +102,10 @@ export interface UnscopedDatabase<Tables> {
    * transaction.
    */
   copy(table: keyof Tables & string, columns: readonly string[], lines: readonly Buffer[]): Promise<void>;
+  /** Does so with the rows and the target of a `COPY` statement. */
+  copyInto: CopyInto;
+  /** Runs a statement that another process has compiled. */
+  compiled(text: string, parameters: readonly unknown[]): Promise<QueryResult<unknown>>;
 }
 
 /** A statement that each connection prepares once, under its name; without one, PostgreSQL plans it each time. */
@@ -237,7 +241,11 @@ export class TenantDb<Tables extends object> {
     return {
       run: (build) => this.#withConnection(() => build(this.#kysely()).execute()),
       raw: (build) => this.#withConnection(async () => (await build(sql).execute(this.#kysely())).rows),
-      copy: (table, columns, lines) => this.#copy(`${table} (${columns.join(', ')})`, lines),
+      copy: (table, columns, lines) =>
+        this.#copy(`${table} (${columns.join(', ')})`, Buffer.concat(lines.flatMap((line) => [line, LINE_FEED]))),
+      copyInto: (target, rows) => this.#copy(target, rows),
+      compiled: (text, parameters) =>
+        this.#withConnection(() => this.#kysely().executeQuery(CompiledQuery.raw(text, [...parameters]))),
     };
   }
 
@@ -254,9 +262,8 @@ export class TenantDb<Tables extends object> {
     );
   }
 
-  async #copy(target: string, lines: readonly Buffer[]): Promise<void> {
+  async #copy(target: string, rows: Buffer<ArrayBuffer>): Promise<void> {
     if (this.#transaction.getStore()) throw new Error('a copy cannot join a transaction');
-    const rows = Buffer.concat(lines.flatMap((line) => [line, LINE_FEED]));
     await this.#withConnection(() => this.#copyInto(target, rows));
   }
 

@@ -3,20 +3,19 @@ import { FileLock } from '../../lib/file-lock.ts';
 import { makeFolder } from '../../lib/files.ts';
 import { StartError } from '../errors.ts';
 
-const ADVICE = 'stop it, or set a different DATA_DIR for this one';
-
 /**
- * Takes the kernel lock of `DATA_DIR`: two processes on one embedded database would lose rows. `advice` ends the error
- * message.
- * @throws StartError if another process holds the lock, or the folder cannot be used.
+ * Takes the kernel lock of `DATA_DIR`, since two processes on one embedded database would lose rows. Returns undefined if
+ * another process holds it.
+ * @throws StartError if the folder cannot be used.
  */
-export function lockDataDir(dataDir: string, advice = ADVICE): Disposable {
-  const path = join(dataDir, 'lock');
-  const lock = createLock(dataDir, path);
-  if (!lock) {
-    throw new StartError(`another Portcullis is running on ${dataDir}: ${advice}`);
-  }
-  return { [Symbol.dispose]: () => lock.release() };
+export function lockDataDir(dataDir: string): Disposable | undefined {
+  const lock = createLock(dataDir, join(dataDir, 'lock'));
+  return lock && { [Symbol.dispose]: () => lock.release() };
+}
+
+/** Makes the error of a process that needs `DATA_DIR` for itself while another one runs on it. */
+export function inUse(dataDir: string, advice: string): StartError {
+  return new StartError(`another Portcullis is running on ${dataDir}: ${advice}`);
 }
 
 function createLock(dataDir: string, path: string): FileLock | undefined {

@@ -54,13 +54,27 @@ export function spawnInstance(
 }
 
 /** Starts an instance and waits until it serves. */
-export async function startInstance(
+export function startInstance(
   variables: Variables,
   flags: readonly string[] = SHORT_LIFE,
   through: readonly string[] = [],
   tree = ROOT,
 ): Promise<Running> {
-  const spawned = spawnInstance(variables, flags, through, tree);
+  return serving(spawnInstance(variables, flags, through, tree));
+}
+
+/** Starts `bin/portcullis` as a user does. */
+export function spawnProgram(args: readonly string[], variables: Variables = {}, input = ''): Spawned {
+  const [program, ...rest] = [join(ROOT, 'bin/portcullis'), ...args];
+  return spawnChild(program, rest, variables, input, ROOT);
+}
+
+/** Starts an instance by `bin/portcullis start`, and waits until it serves. */
+export function startProgram(variables: Variables): Promise<Running> {
+  return serving(spawnProgram(['start'], { PORT: '0', ADMIN_PORT: '0', ...variables }));
+}
+
+async function serving(spawned: Spawned): Promise<Running> {
   // A worker has no public listener.
   const started = /^\{(?:.*"base_url":"(?<baseUrl>[^"]+)",)?.*"admin_url":"(?<adminUrl>[^"]+)".*"msg":"started"\}$/m;
   const found = await printed(spawned, started);
@@ -108,9 +122,19 @@ function spawnNode(
   input: string | Readable,
   { through = [], tree }: { through?: readonly string[]; tree: string },
 ): Spawned {
-  const { PATH = '', HOME = '' } = process.env;
   const [command = process.execPath, ...rest] = [...through, process.execPath, ...args];
-  const child = spawn(command, rest, { cwd: tree, env: { PATH, HOME, ...variables } });
+  return spawnChild(command, rest, variables, input, tree);
+}
+
+function spawnChild(
+  command: string,
+  args: readonly string[],
+  variables: Variables,
+  input: string | Readable,
+  cwd: string,
+): Spawned {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(command, args, { cwd, env: { PATH, HOME, ...variables } });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
