@@ -30,8 +30,9 @@ const NON_ASCII = /[^\0-\x7f]/;
 const SPACED_COLON = /"\s+:/;
 /** Matches a list in a list, which may be a name and its value. */
 const PAIRS = /[[,]\s*\[/;
-/** Matches an assignment, except within a time in ISO 8601, a scheme, and what may be one of them in other letters. */
-const MAY_ASSIGN = /[:=](?<!\d-\d\dT\d\d(?::\d\d){0,2}:)|[^\0-\x7f]|bearer|basic/i;
+/** Matches an assignment, except within a time in ISO 8601, a scheme, and what may be one of them in escapes or other letters. */
+const MAY_ASSIGN = /[:=](?<!\d-\d\dT\d\d(?::\d\d){0,2}:)|[^\0-\x7f]|[%\\]|bearer|basic/i;
+const MAY_ESCAPE = /[%\\]/;
 const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');
 
 /** Returns a text in lower case without ligatures and the like; accents follow their letters. */
@@ -194,8 +195,7 @@ export class SecretNames {
   /**
    * Checks whether a text may contain a secret by its name, its scheme or its value, however it is escaped; if not, it
    * needs no masking. What names are compared by is all that is searched for, so that none is missed. `isJson` says that
-   * the text is valid JSON, or the beginning of it, which is searched string by string if it has no escapes. Other short
-   * texts are remembered: requests repeat their headers and paths.
+   * the text is valid JSON, or the beginning of it, which is searched string by string. Other short texts are remembered: requests repeat their headers and paths.
    */
   mayHide(text: string, isJson = false): boolean {
     if (isJson || text.length > MAX_SHORT) return this.#search(text, isJson);
@@ -206,25 +206,24 @@ export class SecretNames {
   }
 
   #search(text: string, isJson: boolean): boolean {
+    if (isJson && !SPACED_COLON.test(text)) return this.#searchStrings(text);
     const spellings = spellingsOf(text);
-    const isPlain = isJson && spellings.length === 1 && !text.includes('\\') && !SPACED_COLON.test(text);
-    if (isPlain) return this.#searchStrings(text);
     const isSuspect = (spelled: string, round: number) =>
       this.#mayName(spelled) || this.#mayLabel(spelled) || (round > 0 && valueAt(spelled) !== -1);
     return spellings.some(isSuspect) || deepEscapeAt(text, spellings) !== -1;
   }
 
-  /** Checks whether JSON without escapes may contain a secret, by the names of its members and by each of its strings. */
+  /** Checks whether JSON may contain a secret, by the names of its members and by each of its strings. */
   #searchStrings(json: string): boolean {
     let isLabelled = PAIRS.test(json);
     for (let start = json.indexOf('"'); start !== -1; ) {
-      const end = (json.indexOf('"', start + 1) + 1 || json.length + 1) - 1;
+      const end = endOfString(json, start + 1);
       const text = json.slice(start + 1, end);
       start = json.indexOf('"', end + 1);
       const isName = json.charAt(end + 1) === ':';
       if (isName && this.#plainNames.has(text)) continue;
-      if (isName && (this.isSecretKey(text) || /^kty$/iu.test(text))) return true;
-      if (MAY_ASSIGN.test(text) && this.#mayName(text)) return true;
+      if (isName && (MAY_ESCAPE.test(text) || this.isSecretKey(text) || /^kty$/iu.test(text))) return true;
+      if (MAY_ASSIGN.test(text) && this.#search(text, false)) return true;
       if (isName && IS_LABELLED.test(text)) isLabelled = true;
       else if (isName) remember(this.#plainNames, text);
     }
@@ -321,6 +320,16 @@ export class SecretNames {
 function remember(texts: Set<string>, text: string): void {
   if (texts.size === MAX_TEXTS) texts.clear();
   if (text.length <= MAX_SHORT) texts.add(text);
+}
+
+/** Returns where a string of JSON ends whose content begins at an index: at its quotation mark, or where the text is cut off. */
+function endOfString(json: string, from: number): number {
+  for (let at = json.indexOf('"', from); at !== -1; at = json.indexOf('"', at + 1)) {
+    let before = at;
+    while (json.charAt(before - 1) === '\\') before -= 1;
+    if ((at - before) % 2 === 0) return at;
+  }
+  return json.length;
 }
 
 /** Returns the smallest index that is not -1; -1 without one. */

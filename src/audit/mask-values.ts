@@ -27,11 +27,14 @@ const USER = String.raw`[^\s/?#"<>\\:@[]*:(?!\d{1,5}(?:[/?#"'<>\\\s,)]|$))`;
 const OPEN_USERINFO = new RegExp(String.raw`${AUTHORITY}(?:${IN_AUTHORITY}|${USER}\S{0,256})$`, 'i');
 const ANY_USERINFO = new RegExp(`${AUTHORITY}(?:${USER}|${IN_AUTHORITY}@)`, 'i');
 const USERINFO = userinfoBefore('', '', AUTHORITY);
-/** Matches the same in JSON. A URL whose string continues after an escaped quotation mark is left to the masking of that string. */
+/**
+ * Matches the same in JSON. A URL whose string continues after an escaped quotation mark is left to the masking of that
+ * string; what precedes a URL is searched for one only where a URL may begin.
+ */
 const USERINFO_IN_JSON = userinfoBefore(
   '"',
   String.raw`(?![^\s"]{0,256}\\")`,
-  String.raw`(?<!\\"[^\s"]{0,256})${authorityAfter(String.raw`[:=\s'<(,[]|(?<!\\)"`)}`,
+  String.raw`(?=^|[:=\s'<(,["]\\*\/)(?<!\\"[^\s"]{0,256})${authorityAfter(String.raw`[:=\s'<(,[]|(?<!\\)"`)}`,
 );
 
 function authorityAfter(before: string): string {
@@ -94,6 +97,7 @@ const BARE_USERINFO = /^(?!<?[a-z][a-z\d+.-]*:[/\\]{2}|[/\\*])[^\s?]+@/i;
 
 /** Returns a target or an authority without its user and password. */
 export function withoutBareUserinfo(text: string): string {
+  if (!text.includes('@')) return text;
   return text.replace(USERINFO, '$1').replace(BARE_USERINFO, '');
 }
 

@@ -267,7 +267,7 @@ describe('masking any form or query', () => {
   });
 });
 
-describe('a JSON body without escapes', () => {
+describe('a JSON body that is searched string by string', () => {
   const piece = fc.oneof(
     anySecretKey,
     secret,
@@ -297,16 +297,50 @@ describe('a JSON body without escapes', () => {
     );
   });
 
-  it('D1-18: is not read token by token where its strings hold no assignment, however deep its lists are nested', () => {
-    const page = {
-      edges: [{ node: { at: '2026-11-28T10:20:30.123Z', wallets: { edges: [{ node: { chain: 'tot' } }] } } }],
-    };
-    const deep = Array.from({ length: 12 }).reduce((inner) => [{ inner }], page);
-    const read = vi.spyOn(JsonScanner.prototype, 'next');
-    const how = { maxBytes: LIMIT, truncated: false, wellFormed: true };
-    expect(maskBody('application/json', JSON.stringify(deep), how)).toBe(JSON.stringify(deep));
-    expect(maskBody('application/json', '[{"a":"otp: ZQ"}]', { ...how, wellFormed: false })).toBe('[{"a":"otp:***"}]');
-    expect(read.mock.contexts.length).toBe([...'[{"a":"otp: ZQ"}]'.matchAll(/"[^"]*"|[[\]{}]/g)].length + 1);
-    read.mockRestore();
+  it('D1-18: with escapes nothing is recorded of it that is hidden when every string is masked', () => {
+    const escaped = fc.oneof(
+      piece,
+      secret.map((text) => JSON.stringify({ text, token: text })),
+      fc.constantFrom(
+        '\n',
+        '"',
+        '\\',
+        '\u0001',
+        '%3d',
+        'p%61ssword',
+        '\\u0070in',
+        '\\u003a',
+        '[["otp","ZQ"]]',
+        '{"kty":"EC","d":"ZQ"}',
+      ),
+    );
+    const text = fc.array(escaped, { maxLength: 6 }).map((pieces) => pieces.join(''));
+    const values = fc.oneof(text, fc.array(text, { maxLength: 2 }), fc.array(fc.array(text, { maxLength: 2 })));
+    fc.assert(
+      fc.property(fc.dictionary(fc.oneof(name, text), values, { maxKeys: 4 }), (body) => {
+        const json = JSON.stringify(body);
+        const shown = maskBody('application/json', json, { maxBytes: LIMIT, truncated: false, wellFormed: true });
+        const whole = maskJson(maskValues(json, true)).text;
+        expect(shown?.split('ZQ').length).toBeLessThanOrEqual(whole.split('ZQ').length);
+      }),
+      { numRuns: RUNS * 20 },
+    );
   });
+
+  it.each([
+    ['without escapes', 'tot', 0],
+    ['with escapes', 'a "b"\n%20c', 0],
+    ['with an assignment', 'otp: "ZQ"\n', 1],
+  ])(
+    'D1-18: is read token by token only where a string may hold a secret, however deep it is nested: %s',
+    (_, text, reads) => {
+      const page = { edges: [{ node: { at: '2026-11-28T10:20:30.123Z', wallets: { edges: [{ node: { text } }] } } }] };
+      const deep = Array.from({ length: 12 }).reduce((inner) => [{ inner }], page);
+      const read = vi.spyOn(JsonScanner.prototype, 'next');
+      const how = { maxBytes: LIMIT, truncated: false, wellFormed: true };
+      const shown = maskBody('application/json', JSON.stringify(deep), how);
+      expect([shown === JSON.stringify(deep), Math.min(read.mock.contexts.length, 1)]).toEqual([reads === 0, reads]);
+      read.mockRestore();
+    },
+  );
 });
