@@ -98,12 +98,6 @@ export class JsonScanner {
       this.#expected = 'first';
       return char;
     }
-    const end = endOfDigits(this.#text, this.start);
-    // Most are whole numbers, for which a match would take three times as long.
-    if (end - this.start === 1 || (end > this.start && char !== '0')) {
-      const next = this.#text.charAt(end);
-      if (next !== '.' && next !== 'e' && next !== 'E') return this.#valueTo(end, 'scalar');
-    }
     SCALAR.lastIndex = this.start;
     return SCALAR.test(this.#text) ? this.#valueTo(SCALAR.lastIndex, 'scalar') : 'error';
   }
@@ -125,12 +119,6 @@ export class JsonScanner {
     this.#expected = 'colon';
     return 'name';
   }
-}
-
-function endOfDigits(text: string, from: number): number {
-  let at = from;
-  for (let code = text.charCodeAt(at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(at)) at += 1;
-  return at;
 }
 
 /** Returns the full length of the escape sequence at `at`, even if the text ends inside it; 0 when it is invalid. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
-import { BoundedMap } from '../../lib/bounded-map.ts';
 import { plainAddress } from '../../lib/ip-address.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
@@ -9,11 +8,6 @@ import type { Exchange, NormalTarget } from './exchange.ts';
 
 /** A function that checks whether an address belongs to a trusted proxy. */
 export type TrustedPeers = (address: string, index: number) => boolean;
-
-/**
- * The maximum number of peer addresses for which it is cached whether they are trusted, since parsing one is costly.
- */
-const KNOWN_PEERS = 10_000;
 
 /**
  * The most entries of `X-Forwarded-For` or `Forwarded` that are read: real chains of proxies are shorter, and each entry costs a check.
@@ -28,15 +22,7 @@ const PROXY_HEADER = /^(?:x[^a-z\d])?forwarded|^x[^a-z\d]real[^a-z\d]ip|^ssl[^a-
 
 /** Compiles the entries of `TRUST_PROXY`: addresses, networks, and the names loopback, linklocal, uniquelocal. */
 export function compileTrust(peers: readonly string[]): TrustedPeers {
-  const trusts = proxyAddr.compile([...peers]);
-  const known = new BoundedMap<string, boolean>(KNOWN_PEERS);
-  return function trustsPeer(address, index) {
-    const before = known.get(address);
-    if (before !== undefined) return before;
-    const verdict = trusts(address, index);
-    known.set(address, verdict);
-    return verdict;
-  };
+  return proxyAddr.compile([...peers]);
 }
 
 /**
