@@ -1,5 +1,6 @@
 import { type ConnectionState, NoResponseError, Portcullis, PortcullisError } from '@portcullis/client';
 import type { TypedDocumentString } from './generated/graphql.ts';
+import { errorSentence } from './kit/sentences.ts';
 import { accessToken, addressOf, end, SessionEndedError, viewer } from './session.ts';
 
 /** A value that the server refuses: the place in the input, and what to change. */
@@ -22,8 +23,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof NoResponseError) return failureOf(error.cause);
   if (error instanceof PortcullisError) {
     const { status, code, permission, correlationId } = error;
-    const unexpected = code === 'unexpected_response' ? `The server returned HTTP status ${status}.` : error.message;
-    const message = error.message.startsWith('Variable "') ? 'The input is invalid.' : unexpected;
+    const message = code === 'unexpected_response' ? `The server returned HTTP status ${status}.` : errorSentence(code, error.message);
     const issues = error.issues.map((issue) => ({ path: [issue.path].flat(), message: issue.message }));
     return { message, issues, permission, correlationId, code };
   }
@@ -69,7 +69,7 @@ export async function ask<Result, Variables>(
 }
 
 /** An error that comes as data, in place of the requested object. */
-type Refused = { __typename: string; message: string; issues?: Issue[]; permission?: string };
+type Refused = { __typename: string; message: string; issues?: Issue[]; permission?: string; reason?: string };
 
 /**
  * Sends a mutation, whose one field is called `result`, and returns what it requested.
@@ -86,8 +86,8 @@ export async function mutate<Result extends object, Variables>(
   };
   const { result } = await ask(operation, variables, { ...options, onResponse });
   if (!('message' in result)) return result as Exclude<Result, Refused>;
-  const { __typename: code, message, issues = [], permission } = result as unknown as Refused;
-  throw new PortcullisError(message, { status: 200, code, issues, permission, correlationId });
+  const { __typename: code, message, issues = [], permission, reason } = result as unknown as Refused;
+  throw new PortcullisError(message, { status: 200, code: reason ?? code, issues, permission, correlationId });
 }
 
 /** How a stream of events is: `waiting` for the next attempt after one that was cut. */

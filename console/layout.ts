@@ -1,9 +1,10 @@
+import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.ts';
 import { Icon } from './kit/icons.ts';
 import { Toasts } from './kit/overlay.ts';
 import { FailureBox, Guarded, Page, Skeleton, useAction } from './kit/page.ts';
-import { Id } from './kit/text.ts';
+import { Id, words } from './kit/text.ts';
 import { theme, zone } from './remembered.ts';
 import { go, leave, linkTo, place } from './router.ts';
 import { signOut, viewer } from './session.ts';
@@ -26,7 +27,34 @@ export function Layout() {
         ? html`<${Guarded} key=${view.path} title=${view.title} needs=${view.needs}><${Loaded} view=${view} parts=${parts.slice(1)} /><//>`
         : html`<${NotFound} />`
     }</div>
+    <${Finder} permissions=${permissions} />
     <${Toasts} />`;
+}
+
+const isFinding = signal(false);
+
+/** Opens the search over everything with Ctrl K or ⌘ K; its module is loaded with the first one. */
+function Finder({ permissions }: { permissions: readonly string[] }) {
+  const [module, setModule] = useState<typeof import('./palette.ts')>();
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+      event.preventDefault();
+      isFinding.value = !isFinding.value;
+    };
+    addEventListener('keydown', press);
+    return () => {
+      removeEventListener('keydown', press);
+      isFinding.value = false;
+    };
+  }, []);
+  useEffect(() => {
+    isFinding.value = false;
+  }, [place.value]);
+  useEffect(() => {
+    if (isFinding.value && !module) void import('./palette.ts').then(setModule, () => undefined);
+  }, [isFinding.value]);
+  return isFinding.value && module && html`<${module.Palette} permissions=${permissions} onClose=${() => (isFinding.value = false)} />`;
 }
 
 function Loaded({ view, parts }: { view: View; parts: string[] }) {
@@ -52,6 +80,7 @@ function Side({ current, permissions }: { current: string | undefined; permissio
   }, [place.value]);
   return html`<aside class="side" id="side" aria-label="Navigation" popover ref=${side}>
     <${Brand} />
+    <button type="button" class="find" onClick=${() => (isFinding.value = true)}><${Icon} name="search" /><span>Find</span><kbd>Ctrl K</kbd></button>
     <nav aria-label="Main">${Object.entries(GROUPS).map(([title, views]) => {
       const shown = views.filter(isShown);
       return (
@@ -68,7 +97,8 @@ function Side({ current, permissions }: { current: string | undefined; permissio
 
 /** Who is signed in, what they have chosen for this browser, and the way out. */
 function Account() {
-  const { subject, username, clientId, tokenUse, nodeId, tenantName } = viewer.value ?? {};
+  const { subject, username, clientId, tokenUse, nodeId, tenantName, permissions = [] } = viewer.value ?? {};
+  const role = tokenUse === 'login' ? ROLES.find(([needed]) => needed === '' || permissions.includes(needed))?.[1] : undefined;
   const choice = (name: string, of: { value: string }, options: Readonly<Record<string, string>>) =>
     html`<fieldset class="segments"><legend>${name}</legend>${Object.entries(options).map(
       ([value, text]) => html`<label><input type="radio" name=${name} checked=${of.value === value} onChange=${() => (of.value = value)} />${text}</label>`,
@@ -81,13 +111,13 @@ function Account() {
   // Choosing a button or a link of the menu closes it.
   const chosen = ({ target, currentTarget }: Event) =>
     target instanceof Element && target.closest('a, .menu > button') && (currentTarget as HTMLElement).hidePopover();
-  const name = [username ?? (tokenUse === 'api' ? 'API client' : 'Supervisor'), tenantName].filter(Boolean).join(' · ');
+  const name = username ?? (tokenUse === 'api' ? 'API client' : 'Supervisor');
+  const id = (what: string, value: string | null | undefined) => html`<div><dt>${what}</dt><dd><${Id} id=${value} /></dd></div>`;
   return html`<button type="button" class="opener" popovertarget="account" aria-haspopup="true" title="Account">
-    <${Icon} name="person" /><span>${name}</span><${Icon} name="chevron" /></button>
+    <${Icon} name="person" /><span>${name}<small>${tenantName}</small></span><${Icon} name="chevron" /></button>
   <div class="menu" id="account" popover onClick=${chosen}>
-    <dl><div><dt>Subject</dt><dd><${Id} id=${subject} /></dd></div>
-      <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
-      <div><dt>Tenant</dt><dd><${Id} id=${nodeId} /></dd></div></dl>
+    <p><b>${name}</b>${tenantName && html`<br />${tenantName}`}${role && html`<br /><span class="muted">${words(role)}</span>`}</p>
+    <details><summary>Ids</summary><dl>${id('Person or client', subject)}${id('Signed in by', clientId)}${id('Tenant', nodeId)}</dl></details>
     <a href=${linkTo(['profile'])}>My password and sessions</a>
     ${choice('Times', zone, { local: 'Local', utc: 'UTC' })}
     ${choice('Theme', theme, { system: 'System', light: 'Light', dark: 'Dark' })}
@@ -95,6 +125,13 @@ function Account() {
   </div>`;
 }
 
+/** The roles, by a permission that those below lack. */
+const ROLES = [
+  ['clients:manage', 'admin'],
+  ['wallet-rules:write', 'operator'],
+  ['', 'viewer'],
+] as const;
+
 function NotFound() {
-  return html`<${Page} title="Page not found"><p>Choose a page in the menu.</p><//>`;
+  return html`<${Page} title="Page not found"><p>This address leads nowhere. <a href="#/">Go to the first page</a>, or choose one in the menu.</p><//>`;
 }

@@ -73,6 +73,12 @@ export function linkedClient(): string {
   return new URLSearchParams(location.search).get('client') ?? '';
 }
 
+/** Returns the name of the tenant whose people sign in by a console client; nothing where it cannot be had. */
+export async function tenantOf(clientId: string): Promise<string> {
+  const response = await fetch(addressOf(`/console/tenants/${encodeURIComponent(clientId)}`));
+  return response.ok ? (await response.json()).tenant_name : '';
+}
+
 /** Whether a person is signed in, and not an API client. */
 export function isPerson(): boolean {
   return session !== undefined && isOfPerson(session);

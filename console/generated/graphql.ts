@@ -16,6 +16,21 @@ export type AccountFilter = {
   type?: string | null | undefined;
 };
 
+/** A kind of what needs a person's decision. */
+export type AttentionKind =
+  /** Transactions that were reported as done and as failed. Needs transactions:read. */
+  | 'CONFLICT'
+  /** Transactions that failed within a day, by their error. Needs transactions:read. */
+  | 'FAILED'
+  /** Supervisors who are locked after wrong passwords. Needs clients:manage. */
+  | 'LOCKED'
+  /** User migrations of seven days that failed, or of which rows did. Needs users:read. */
+  | 'MIGRATION'
+  /** Clients that have used 80 % of the requests of the month. Needs clients:manage. */
+  | 'QUOTA'
+  /** Transactions without a report for an hour, by their status. Needs transactions:read. */
+  | 'STUCK';
+
 /** Filters audit records; all given members must match. */
 export type AuditFilter = {
   /** Whether to leave out what anybody read: GET and HEAD requests, and GraphQL operations other than mutations. */
@@ -108,6 +123,19 @@ export type ClientStatus =
   /** Its credentials and tokens are rejected. */
   | 'DISABLED';
 
+/** What another object already has. */
+export type DuplicateReason =
+  /** The email, compared by its key. */
+  | 'duplicate_email'
+  /** The external id. */
+  | 'duplicate_external_id'
+  /** The id. */
+  | 'duplicate_id'
+  /** The username, compared by its key. */
+  | 'duplicate_username'
+  /** The wallet address. */
+  | 'duplicate_wallet';
+
 /** A way to get a token (RFC 6749). */
 export type GrantType =
   /** The client gets a token for itself. */
@@ -173,6 +201,29 @@ export type RateLimitInput = {
   /** Requests per second, at least 1. */
   requestsPerSecond?: number | null | undefined;
 };
+
+/** A kind of what a search finds. */
+export type SearchKind =
+  /** An account: by its id or its beginning, or part of the name. Needs accounts:read. */
+  | 'ACCOUNT'
+  /** An asset: by its id or its beginning, or part of the name, symbol or contract address. Needs tokens:read. */
+  | 'ASSET'
+  /** A client: by its id or its beginning, or part of the name. Needs clients:manage. */
+  | 'CLIENT'
+  /** A user migration: by its id or its beginning. Needs users:read. */
+  | 'MIGRATION'
+  /** A request of the last seven days: by its exact correlation id. Needs audit:read. */
+  | 'REQUEST'
+  /** A rule of a wallet: by its id or its beginning, or part of the name. Needs wallet-rules:read. */
+  | 'RULE'
+  /** A supervisor: by the id or its beginning, or part of the username. Needs clients:manage. */
+  | 'SUPERVISOR'
+  /** A transaction: by its id or hash, or their beginning. Needs transactions:read. */
+  | 'TRANSACTION'
+  /** A user: by the id or its beginning, or as `users` searches. Needs users:read. */
+  | 'USER'
+  /** A wallet: by its id or its beginning. Needs wallets:read. */
+  | 'WALLET';
 
 /** The approvals that are required. */
 export type SignAndApproveRuleInput = {
@@ -245,10 +296,14 @@ export type TransactionFilter = {
   collection?: TransactionCollection | null | undefined;
   /** Whether both DONE and ERROR were reported. */
   conflict?: boolean | null | undefined;
+  /** With exactly this error. */
+  error?: string | null | undefined;
   /** Whether the type code is unknown in the collection. */
   flagged?: boolean | null | undefined;
   /** With exactly this id or transaction hash. */
   idOrHash?: string | null | undefined;
+  /** With an id or transaction hash that begins with this text. */
+  search?: string | null | undefined;
   /** With this status. */
   status?: TransactionStatus | null | undefined;
   /** With this type code. */
@@ -485,15 +540,14 @@ export type TransactionStatsQueryVariables = Exact<{
 
 export type TransactionStatsQuery = { transactionStats: Array<{ at: string, status: TransactionStatus, count: number }> };
 
-export type ConcernsQueryVariables = Exact<{
+export type AttentionQueryVariables = Exact<{
   rulesSince: string;
-  withTransactions: boolean;
-  withMigrations: boolean;
   withRules: boolean;
+  withTransactions: boolean;
 }>;
 
 
-export type ConcernsQuery = { conflicts?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, flagged?: { edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> }, migrations?: { edges: Array<{ node: { id: string, status: MigrationStatus, createdAt: string } }> }, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, version: number, updatedAt: string } }> } };
+export type AttentionQuery = { flagged?: { totalCountAtLeast: number }, needsAttention: Array<{ kind: AttentionKind, reason: string | null, count: number, since: string, ids: Array<string> }>, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, version: number, updatedAt: string, versions: { edges: Array<{ node: { subject: string } }> } } }> } };
 
 export type WalletsQueryVariables = Exact<{
   search?: string | null | undefined;
@@ -677,7 +731,14 @@ export type SetWalletRuleStatusMutation = { result:
     | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: AutoTransferType, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: TimePeriod, timePeriodValue: number } | null }
    };
 
-type Failure_DuplicateError_Fragment = { __typename: 'DuplicateError', message: string };
+export type SearchQueryVariables = Exact<{
+  search: string;
+}>;
+
+
+export type SearchQuery = { search: Array<{ kind: SearchKind, id: string, title: string, within: string | null }> };
+
+type Failure_DuplicateError_Fragment = { __typename: 'DuplicateError', reason: DuplicateReason, message: string };
 
 type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', permission: string, message: string };
 
@@ -720,7 +781,7 @@ export type CreateSupervisorMutationVariables = Exact<{
 
 
 export type CreateSupervisorMutation = { result:
-    | { __typename: 'DuplicateError', message: string }
+    | { __typename: 'DuplicateError', reason: DuplicateReason, message: string }
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
     | { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string }
@@ -1021,6 +1082,9 @@ export const FailureFragmentDoc = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }
     `, {"fragmentName":"Failure"}) as unknown as TypedDocumentString<FailureFragment, unknown>;
 export const SupervisorPartsFragmentDoc = new TypedDocumentString(`
@@ -1268,6 +1332,9 @@ fragment Failure on Error {
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<CreateClientMutation, CreateClientMutationVariables>;
 export const UpdateClientDocument = new TypedDocumentString(`
     mutation UpdateClient($id: ID!, $input: ClientInput!) {
@@ -1312,6 +1379,9 @@ fragment Failure on Error {
   }
   ... on ForbiddenError {
     permission
+  }
+  ... on DuplicateError {
+    reason
   }
 }`) as unknown as TypedDocumentString<UpdateClientMutation, UpdateClientMutationVariables>;
 export const RotateClientSecretDocument = new TypedDocumentString(`
@@ -1363,6 +1433,9 @@ fragment Failure on Error {
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<RotateClientSecretMutation, RotateClientSecretMutationVariables>;
 export const SetClientStatusDocument = new TypedDocumentString(`
     mutation SetClientStatus($id: ID!, $status: ClientStatus!) {
@@ -1407,6 +1480,9 @@ fragment Failure on Error {
   }
   ... on ForbiddenError {
     permission
+  }
+  ... on DuplicateError {
+    reason
   }
 }`) as unknown as TypedDocumentString<SetClientStatusMutation, SetClientStatusMutationVariables>;
 export const MigrationsDocument = new TypedDocumentString(`
@@ -1550,6 +1626,9 @@ export const StartUserMigrationDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<StartUserMigrationMutation, StartUserMigrationMutationVariables>;
 export const CancelUserMigrationDocument = new TypedDocumentString(`
     mutation CancelUserMigration($id: ID!) {
@@ -1572,6 +1651,9 @@ export const CancelUserMigrationDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<CancelUserMigrationMutation, CancelUserMigrationMutationVariables>;
 export const TransactionStatsDocument = new TypedDocumentString(`
     query TransactionStats($since: DateTime!, $until: DateTime!) {
@@ -1582,32 +1664,19 @@ export const TransactionStatsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<TransactionStatsQuery, TransactionStatsQueryVariables>;
-export const ConcernsDocument = new TypedDocumentString(`
-    query Concerns($rulesSince: DateTime!, $withTransactions: Boolean!, $withMigrations: Boolean!, $withRules: Boolean!) {
-  conflicts: transactions(filter: { conflict: true }, last: 5) @include(if: $withTransactions) {
-    edges {
-      node {
-        ...TransactionParts
-      }
-    }
+export const AttentionDocument = new TypedDocumentString(`
+    query Attention($rulesSince: DateTime!, $withRules: Boolean!, $withTransactions: Boolean!) {
+  flagged: transactions(filter: { flagged: true }, first: 0) @include(if: $withTransactions) {
+    totalCountAtLeast
   }
-  flagged: transactions(filter: { flagged: true }, last: 5) @include(if: $withTransactions) {
-    edges {
-      node {
-        ...TransactionParts
-      }
-    }
+  needsAttention {
+    kind
+    reason
+    count
+    since
+    ids
   }
-  migrations(first: 20) @include(if: $withMigrations) {
-    edges {
-      node {
-        id
-        status
-        createdAt
-      }
-    }
-  }
-  walletRules(changedSince: $rulesSince, first: 10) @include(if: $withRules) {
+  walletRules(changedSince: $rulesSince, first: 50) @include(if: $withRules) {
     edges {
       node {
         id
@@ -1615,25 +1684,18 @@ export const ConcernsDocument = new TypedDocumentString(`
         name
         version
         updatedAt
+        versions(first: 1) {
+          edges {
+            node {
+              subject
+            }
+          }
+        }
       }
     }
   }
 }
-    fragment TransactionParts on Transaction {
-  id
-  collection
-  type
-  typeName
-  typeFlagged
-  status
-  transactionHash
-  contractAddress
-  gasUsed
-  error
-  conflict
-  createdAt
-  updatedAt
-}`) as unknown as TypedDocumentString<ConcernsQuery, ConcernsQueryVariables>;
+    `) as unknown as TypedDocumentString<AttentionQuery, AttentionQueryVariables>;
 export const WalletsDocument = new TypedDocumentString(`
     query Wallets($search: String) {
   accounts(filter: { search: $search }, first: 10) {
@@ -1737,6 +1799,9 @@ export const ChangeOwnPasswordDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<ChangeOwnPasswordMutation, ChangeOwnPasswordMutationVariables>;
 export const EndOwnSessionsDocument = new TypedDocumentString(`
     mutation EndOwnSessions {
@@ -1758,6 +1823,9 @@ export const EndOwnSessionsDocument = new TypedDocumentString(`
   }
   ... on ForbiddenError {
     permission
+  }
+  ... on DuplicateError {
+    reason
   }
 }`) as unknown as TypedDocumentString<EndOwnSessionsMutation, EndOwnSessionsMutationVariables>;
 export const NetworksDocument = new TypedDocumentString(`
@@ -2065,6 +2133,9 @@ fragment Failure on Error {
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<CreateWalletRuleMutation, CreateWalletRuleMutationVariables>;
 export const ReplaceWalletRuleDocument = new TypedDocumentString(`
     mutation ReplaceWalletRule($walletId: ID!, $id: ID!, $input: WalletRuleInput!, $ifVersion: Int, $reason: String) {
@@ -2121,6 +2192,9 @@ fragment Failure on Error {
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<ReplaceWalletRuleMutation, ReplaceWalletRuleMutationVariables>;
 export const SetWalletRuleStatusDocument = new TypedDocumentString(`
     mutation SetWalletRuleStatus($id: ID!, $status: WalletRuleStatus!, $ifVersion: Int) {
@@ -2171,7 +2245,20 @@ fragment Failure on Error {
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<SetWalletRuleStatusMutation, SetWalletRuleStatusMutationVariables>;
+export const SearchDocument = new TypedDocumentString(`
+    query Search($search: String!) {
+  search(search: $search, first: 5) {
+    kind
+    id
+    title
+    within
+  }
+}
+    `) as unknown as TypedDocumentString<SearchQuery, SearchQueryVariables>;
 export const ViewerDocument = new TypedDocumentString(`
     query Viewer {
   me {
@@ -2232,6 +2319,9 @@ export const CreateSupervisorDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }
 fragment SupervisorParts on Supervisor {
   id
@@ -2259,6 +2349,9 @@ export const SetSupervisorRoleDocument = new TypedDocumentString(`
   }
   ... on ForbiddenError {
     permission
+  }
+  ... on DuplicateError {
+    reason
   }
 }
 fragment SupervisorParts on Supervisor {
@@ -2288,6 +2381,9 @@ export const SetSupervisorPasswordDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }
 fragment SupervisorParts on Supervisor {
   id
@@ -2315,6 +2411,9 @@ export const UnlockSupervisorDocument = new TypedDocumentString(`
   }
   ... on ForbiddenError {
     permission
+  }
+  ... on DuplicateError {
+    reason
   }
 }
 fragment SupervisorParts on Supervisor {
@@ -2344,6 +2443,9 @@ export const SetSupervisorStatusDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }
 fragment SupervisorParts on Supervisor {
   id
@@ -2371,6 +2473,9 @@ export const RevokeSessionsDocument = new TypedDocumentString(`
   }
   ... on ForbiddenError {
     permission
+  }
+  ... on DuplicateError {
+    reason
   }
 }
 fragment SupervisorParts on Supervisor {
@@ -2610,6 +2715,9 @@ export const EraseUserDocument = new TypedDocumentString(`
   ... on ForbiddenError {
     permission
   }
+  ... on DuplicateError {
+    reason
+  }
 }`) as unknown as TypedDocumentString<EraseUserMutation, EraseUserMutationVariables>;
 export const AssignNetworkDocument = new TypedDocumentString(`
     mutation AssignNetwork($walletId: ID!, $networkId: ID!) {
@@ -2631,5 +2739,8 @@ export const AssignNetworkDocument = new TypedDocumentString(`
   }
   ... on ForbiddenError {
     permission
+  }
+  ... on DuplicateError {
+    reason
   }
 }`) as unknown as TypedDocumentString<AssignNetworkMutation, AssignNetworkMutationVariables>;

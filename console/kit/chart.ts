@@ -15,11 +15,21 @@ interface ChartInput {
   times: readonly string[];
   /** What is counted, from the bottom of the columns to their top. */
   series: readonly Series[];
+  /** What a click on a column leads to, by its number. */
+  onChoose(at: number): void;
 }
 
 type Bucket = { id: number; time: string };
 
 const HEIGHT = 200;
+
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6];
+
+/** Returns where an axis ends that no column reaches beyond. */
+function topOf(max: number): number {
+  const step = STEPS.find((one) => max / one <= 5) ?? max;
+  return Math.max(Math.ceil(max / step) * step, 1);
+}
 
 /** Returns the labels of times in seconds, in the zone that the person has chosen. */
 function labels(seconds: readonly number[]): string[] {
@@ -28,7 +38,7 @@ function labels(seconds: readonly number[]): string[] {
 }
 
 /** Columns by time, stacked, with the numbers of the one that is pointed at; a table has the same. */
-export function Chart({ label, times, series }: ChartInput) {
+export function Chart({ label, times, series, onChoose }: ChartInput) {
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<number>();
   const seconds = times.map((time) => new Date(time).getTime() / 1_000);
@@ -49,11 +59,11 @@ export function Chart({ label, times, series }: ChartInput) {
         cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
         scales: {
           x: { range: (_, min, max) => [min - (max - min) / times.length, max + (max - min) / times.length] },
-          y: { range: (_, _min, max) => [0, Math.max(max, 1)] },
+          y: { range: (_, _min, max) => [0, topOf(max)] },
         },
         axes: [
           { ...axis, grid: { show: false }, values: (_, splits) => labels(splits) },
-          { ...axis, grid: { stroke: borderTopColor, width: 1 }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
+          { ...axis, grid: { stroke: borderTopColor, width: 1 }, incrs: STEPS },
         ],
         // The sums are drawn from the greatest down: each covers the lower part of the one before.
         series: [
@@ -84,9 +94,9 @@ export function Chart({ label, times, series }: ChartInput) {
   return html`<figure class="chart" aria-label=${label}>
     <figcaption><b>${label}</b> ${at !== undefined && html`<span class="muted">${labels(seconds)[at]}</span>`}
       ${series.map(({ label, tone, values }) => html`<span><i class=${`swatch ${tone}`}></i>${label} <b>${shown(values)}</b></span>`)}</figcaption>
-    <div class="plot" ref=${box} aria-hidden="true"></div>
+    <div class="plot" ref=${box} aria-hidden="true" onClick=${() => at !== undefined && onChoose(at)}></div>
     <details><summary>Show as a table</summary><${Table} label=${label} rows=${labels(seconds).map((time, id) => ({ id, time }))} columns=${[
-      { title: 'From', cell: ({ time }: Bucket) => time },
+      { title: 'From', cell: ({ id, time }: Bucket) => html`<button type="button" class="plain" onClick=${() => onChoose(id)}>${time}</button>` },
       ...series.map(({ label, values }) => ({ title: label, isNumber: true, cell: ({ id }: Bucket) => values[id] })),
     ]} /></details>
   </figure>`;

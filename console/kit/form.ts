@@ -2,7 +2,9 @@ import type { ComponentChildren as Content } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Failure, Issue } from '../api.ts';
 import { html } from '../html.ts';
-import { FailureBox, useAction } from './page.ts';
+import { place } from '../router.ts';
+import { FailureBox, noteTold, useAction } from './page.ts';
+import { issueSentence } from './sentences.ts';
 
 /** The attributes of an input for a local time; its year has four digits. */
 export const LOCAL_TIME = { type: 'datetime-local', step: 1, max: '9999-12-31T23:59:59' };
@@ -41,7 +43,9 @@ export interface FieldInput {
 export function Field({ label, hint, failure, path = '', issue, children }: FieldInput & { children: (described: object) => Content }) {
   const id = useId();
   const [corrected, setCorrected] = useState<Failure>();
-  const told = issue ?? (failure && failure !== corrected ? issueAt(failure.issues, path) : undefined);
+  const said = failure && failure !== corrected ? issueAt(failure.issues, path) : undefined;
+  if (failure && said !== undefined) noteTold(failure, path);
+  const told = issue ?? (said && issueSentence(label, said));
   const isDescribed = told !== undefined || hint !== undefined;
   return html`<div class="field" onInput=${() => setCorrected(failure)}>
     <label for=${id}>${label}</label>
@@ -63,8 +67,11 @@ type EntryInput = FieldInput & { value: string; isTime?: boolean; onEnter(value:
 export function Entry({ label, hint, issue, value, isTime = false, onEnter, ...attributes }: EntryInput) {
   // What is typed and not yet entered stays when the view around it changes.
   const [typed, setTyped] = useState<string>();
+  const here = place.value;
   const enter = (event: Event) => {
     setTyped(undefined);
+    // An input that goes with its view reports what was typed: to leave is not to enter.
+    if (place.peek() !== here) return;
     onEnter(isTime ? utcOf(inputOf(event)) : inputOf(event).trim());
   };
   return html`<${Field} ...${{ label, hint, issue }}>${(described: object) =>

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PagePartsFragment as PageInfo, TypedDocumentString } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { go } from '../router.ts';
+import { Icon } from './icons.ts';
 import { Answer, Empty, useAsk } from './page.ts';
 
 /** A column of a table: its heading, and the cell of a row. */
@@ -10,6 +11,8 @@ export interface Column<Row> {
   title: string;
   cell(row: Row): Content;
   isNumber?: boolean;
+  /** Returns what the rows on the page can be sorted by. */
+  sortBy?(row: Row): string | null | undefined;
 }
 
 /** Returns the cells of one row, by their headings, as `Facts`. */
@@ -40,13 +43,23 @@ export function Table<Row extends object>({ label, columns, rows, keyOf = idOf, 
     if (linkOf) go(linkOf(row));
     else onOpen?.(row);
   };
+  const [order, setOrder] = useState({ title: '', isDown: false });
+  const sortBy = columns.find(({ title }) => title === order.title)?.sortBy;
+  const textOf = (row: Row) => sortBy?.(row) ?? '';
+  const sorted = sortBy ? [...rows].sort((a, b) => textOf(a).localeCompare(textOf(b)) * (order.isDown ? -1 : 1)) : rows;
+  const heading = ({ title, isNumber, sortBy }: Column<Row>) => {
+    const isOrder = sortBy !== undefined && title === order.title;
+    const sort = () => setOrder({ title, isDown: isOrder && !order.isDown });
+    const aria = isOrder ? (order.isDown ? 'descending' : 'ascending') : undefined;
+    return html`<th scope="col" class=${isNumber ? 'number' : ''} aria-sort=${aria}>${sortBy ? html`<button type="button" class="sort" onClick=${sort}>${title}</button>` : title}</th>`;
+  };
   const isClickable = linkOf !== undefined || onOpen !== undefined;
   const line = (row: Row) =>
     html`<tr key=${keyOf(row)} class=${`${marked?.(row) ? 'marked' : ''} ${isClickable ? 'clickable' : ''}`} onClick=${isClickable ? clicked(row) : undefined}>
       ${columns.map(({ title, cell, isNumber }) => html`<td data-title=${title} class=${isNumber ? 'number' : ''}>${cell(row)}</td>`)}</tr>`;
   return html`<div class="table"><table aria-label=${label}>
-    <thead><tr>${columns.map(({ title, isNumber }) => html`<th scope="col" class=${isNumber ? 'number' : ''}>${title}</th>`)}</tr></thead>
-    <tbody>${rows.map(line)}</tbody>
+    <thead><tr>${columns.map(heading)}</tr></thead>
+    <tbody>${sorted.map(line)}</tbody>
   </table></div>`;
 }
 
@@ -125,6 +138,21 @@ export function Listing<Row extends object, Variables>({ operation, variables = 
 
 export function nodesOf<Node>(connection: { edges: readonly { node: Node }[] }): Node[] {
   return connection.edges.map(({ node }) => node);
+}
+
+/** A filter in force, and what puts an end to it. */
+export type Chip = readonly [text: string, remove: () => void];
+
+/** The filters in force, each of which goes with a click. */
+export function Chips({ says, chips }: { says: string; chips: readonly Chip[] }) {
+  if (chips.length === 0) return null;
+  const chip = ([text, remove]: Chip) =>
+    html`<li key=${text}>${text}<button type="button" class="quiet" aria-label=${`Remove the filter: ${text}`} onClick=${remove}><${Icon} name="close" /></button></li>`;
+  const clear = () => {
+    for (const [, remove] of chips) remove();
+  };
+  const all = chips.length > 1 && html`<button type="button" class="plain" onClick=${clear}>Clear all</button>`;
+  return html`<div class="chips"><span class="muted">${says}</span><ul aria-label="Filters in force">${chips.map(chip)}</ul>${all}</div>`;
 }
 
 type Tab = readonly [value: string, text: string, count?: number | string | undefined];

@@ -14,6 +14,8 @@ export function Dialog({ title, onClose, children, class: name = '' }: DialogInp
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
+    // What there is to choose comes before the buttons.
+    if (name !== 'sheet') dialog.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
     return () => before instanceof HTMLElement && before.focus();
   }, []);
   // No dialog can refuse the second Escape in a row: one that stays opens again.
@@ -28,6 +30,8 @@ export function Sheet({ title, onClose, children }: DialogInput) {
 
 interface ConfirmInput extends DialogInput {
   verb: string;
+  /** Whether it is asked at once. */
+  isAsked?: boolean;
   /** Whether nothing is lost by it. */
   isHarmless?: boolean;
   /** What the button that does nothing says. */
@@ -53,6 +57,8 @@ export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', chil
 
 export function ConfirmButton(asked: Omit<ConfirmInput, 'onClose'>) {
   const [isAsking, setAsking] = useState(false);
+  // A dialog around it is shown first.
+  useEffect(() => setAsking(asked.isAsked ?? false), []);
   return html`<button type="button" class=${asked.isHarmless ? '' : 'risky'} onClick=${() => setAsking(true)}>${asked.verb}</button>
     ${isAsking && html`<${Confirm} ...${asked} onClose=${() => setAsking(false)} />`}`;
 }

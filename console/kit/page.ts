@@ -6,6 +6,8 @@ import { html } from '../html.ts';
 import { linkTo, visits } from '../router.ts';
 import { viewer } from '../session.ts';
 import { Icon, type IconName } from './icons.ts';
+import { issueSentence } from './sentences.ts';
+import { words } from './text.ts';
 
 type PageInput = { title: string; trail?: Crumb[]; actions?: Content; children?: Content };
 
@@ -78,19 +80,31 @@ export function useSettled<Value>(value: Value): Value {
 
 type FailureInput = { failure: Failure | undefined; issues?: readonly Issue[]; retry?: () => void };
 
+/** The paths of the values about which a field says what is wrong, by the failure. */
+const TOLD = new WeakMap<Failure, Set<string>>();
+
+/** Notes that a field says what is wrong with its value, so that it is said once. */
+export function noteTold(failure: Failure, path: string): void {
+  TOLD.set(failure, (TOLD.get(failure) ?? new Set()).add(path));
+}
+
 /** An error, a button to try again, and a link to its audit record; nothing once all of its issues are corrected. */
 export function FailureBox({ failure, issues = failure?.issues ?? [], retry }: FailureInput) {
   if (!failure || (failure.issues.length > 0 && issues.length === 0)) return null;
   const { message, permission, correlationId } = failure;
+  const others = issues.filter(({ path }) => !TOLD.get(failure)?.has(path.join('.')));
   const mayLook = may('audit:read');
   return html`<div class="failure" role="alert">
     <p>${message}</p>
     ${permission !== undefined && html`<p>This needs the permission <code>${permission}</code>. Ask your administrator for it.</p>`}
-    ${issues.length > 0 && html`<ul>${issues.map(({ path, message }) => html`<li><code>${path.join('.')}</code> ${message}</li>`)}</ul>`}
-    <p class="actions">
+    ${others.length > 0 && html`<ul>${others.map(({ path, message }) => html`<li>${issueSentence(words(path.at(-1) ?? ''), message)}</li>`)}</ul>`}
+    ${
+      (retry || correlationId !== undefined) &&
+      html`<p class="actions">
       ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
       ${correlationId !== undefined && (mayLook ? html`<a href=${linkTo(['audit'], { correlationId })}>Show its audit record</a>` : html`<span>Correlation id: <code>${correlationId}</code></span>`)}
-    </p>
+    </p>`
+    }
   </div>`;
 }
 

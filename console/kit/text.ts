@@ -18,6 +18,7 @@ const UNITS = [
 ] as const;
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const LOCAL_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const RELATIVE = new Intl.RelativeTimeFormat('en', { style: 'short' });
 
 const now = signal(Date.now());
@@ -28,9 +29,16 @@ setInterval(() => {
 const utc = (date: Date) => `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** Returns a time in the zone that the person has chosen. */
-function absolute(at: string): string {
+export function absolute(at: string): string {
   const date = new Date(at);
   return zone.value === 'utc' ? utc(date) : LOCAL.format(date);
+}
+
+/** Returns a time of the present day by its hour and minute, another one in full. */
+export function clock(at: string): string {
+  const [day, time] = zone.value === 'utc' ? [at.slice(0, 10), at.slice(11, 16)] : [new Date(at).toDateString(), CLOCK.format(new Date(at))];
+  const isToday = day === (zone.value === 'utc' ? new Date().toISOString().slice(0, 10) : new Date().toDateString());
+  return isToday ? time : absolute(at);
 }
 
 /** Returns how long ago a time was, or how far ahead it is; in words of the largest unit. */

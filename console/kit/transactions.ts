@@ -27,9 +27,12 @@ export function typeWords({ type, typeName }: Pick<Transaction, 'type' | 'typeNa
 /** A part of a list that is counted. */
 export type Part = keyof ReturnType<typeof filtersOfParts>;
 
-/** Returns the filters by which `TransactionCounts` counts the parts of a list: by status, those stuck over an hour, and what is odd. */
+/**
+ * Returns the filters by which `TransactionCounts` counts the parts of a list: by status, those stuck over an hour, and what is odd.
+ * What is stuck is so whatever the time that is looked at.
+ */
 export function filtersOfParts(filter: TransactionFilter) {
-  const stuck = { ...filter, updatedUntil: [filter.updatedUntil ?? '9', stuckUntil()].sort()[0] ?? null };
+  const stuck = { ...filter, updatedSince: null, updatedUntil: stuckUntil() };
   return {
     STARTED: { ...filter, status: 'STARTED' },
     IN_PROGRESS: { ...filter, status: 'IN_PROGRESS' },
@@ -58,6 +61,12 @@ export function countOf(counts: Readonly<Record<Part, { totalCount: number | nul
 export function midnight(): string {
   const date = new Date();
   return new Date(zone.value === 'utc' ? date.setUTCHours(0, 0, 0, 0) : date.setHours(0, 0, 0, 0)).toISOString();
+}
+
+/** Returns since when a transaction is stuck: the last report about it is over an hour old, and another one is expected. */
+export function stuckSince(transaction: Transaction): string | undefined {
+  const { updatedAt } = transaction;
+  return updatedAt && updatedAt < stuckUntil() && waitsFor(transaction) !== undefined ? updatedAt : undefined;
 }
 
 /** Returns the time of an hour ago, in whole minutes. */

@@ -14,9 +14,10 @@ import { html } from '../html.ts';
 import { Check, Form, Input, Select } from '../kit/form.ts';
 import { type Column, factsOf } from '../kit/list.ts';
 import { ConfirmButton } from '../kit/overlay.ts';
-import { FailureBox, useAction } from '../kit/page.ts';
+import { FailureBox, may, useAction } from '../kit/page.ts';
 import { type Done, Register } from '../kit/register.ts';
 import { Badge, Copy, counted, Facts, Id, Time, words } from '../kit/text.ts';
+import { linkTo, place } from '../router.ts';
 import { viewer } from '../session.ts';
 
 const GRANTS: Readonly<Record<GrantType, string>> = {
@@ -31,10 +32,16 @@ const RATES = ['requestsPerSecond', 'requestsPerMinute', 'requestsPerHour'] as c
 const COLUMNS: readonly Column<Client>[] = [
   { title: 'Kind', cell: ({ isConsole, grantTypes }) => (isConsole ? 'Console' : grantTypes.includes('CLIENT_CREDENTIALS') ? 'Integration' : 'Logins') },
   { title: 'Permissions', cell: ({ isConsole, scopes }) => (isConsole ? "The person's" : counted(scopes.length, 'permission')) },
-  { title: 'Last used', cell: ({ lastUsedAt, isConsole }) => (lastUsedAt ? html`<${Time} at=${lastUsedAt} />` : isConsole ? '' : 'Never') },
+  { title: 'Last used', cell: ({ lastUsedAt, isConsole }) => (lastUsedAt ? html`<${Time} at=${lastUsedAt} />` : isConsole ? 'By sign-ins' : 'Never') },
   { title: 'Status', cell: ({ status }) => html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>` },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
 ];
+
+/** The permissions by what they allow. */
+const SCOPES = [
+  ['read', (name: string) => name.endsWith(':read')],
+  ['write', (name: string) => !name.endsWith(':read')],
+] as const;
 
 /** A client, with its secret while that is shown. */
 type Shown = Client & { secret?: string };
@@ -42,8 +49,7 @@ type Shown = Client & { secret?: string };
 export function show(id?: string) {
   const sheet = (client: Shown | undefined, done: Done<Shown>) =>
     client ? html`<${ClientSheet} client=${client} done=${done} />` : html`<${ClientForm} done=${done} />`;
-  if (id !== undefined) return undefined;
-  return html`<${Register} title="Clients" noun="client" icon="clients" empty="No clients yet. An integration needs one to get tokens."
+  return html`<${Register} id=${id} title="Clients" noun="client" icon="clients" empty="No clients yet. An integration needs one to get tokens."
     operation=${ClientsDocument} nameOf=${({ name }: Client) => name} columns=${COLUMNS} sheet=${sheet} />`;
 }
 
@@ -60,13 +66,14 @@ function ClientSheet({ client, done }: { client: Shown; done: Done<Shown> }) {
   return html`<${Facts} of=${[
     ...factsOf(COLUMNS, client),
     ['Created', html`<${Time} at=${createdAt} />`],
+    ['Audit', may('audit:read') && html`<a href=${linkTo(['audit'], { subject: id })}>Its requests</a>`],
     ['The old secret works until', until && html`<${Time} at=${until} isAbsolute />`],
     ['Link for people', isConsole ? html`<${Copy} text=${new URL(`?client=${id}`, document.baseURI).href} label="Copy the link" />` : ''],
   ]} />
     <${FailureBox} failure=${failure} /><p class="actions">
     ${
       !isConsole &&
-      html`<${ConfirmButton} title=${`Rotate the secret of ${name}?`} verb="Rotate the secret" isHarmless=${overlap !== '0'} act=${rotate}>
+      html`<${ConfirmButton} title=${`Rotate the secret of ${name}?`} verb="Rotate the secret" isAsked=${place.value.query.get('do') === 'rotate'} isHarmless=${overlap !== '0'} act=${rotate}>
         <p>The client gets another secret, which is shown once.</p>
         <${Select} label="The current secret stops working" value=${overlap} options=${OVERLAPS} onChange=${setOverlap} /><//>`
     }
@@ -130,7 +137,7 @@ function ClientForm({ client, done }: { client?: Shown; done: Done<Shown> }) {
     ${
       !draft.isConsole &&
       html`<fieldset><legend>May get</legend>${Object.entries(GRANTS).map(([grant, label]) => oneOf('grantTypes', grant, label))}</fieldset>
-      <fieldset><legend>Permissions of tokens that the client requests for itself</legend>${permissions.map((name) => oneOf('scopes', name, html`<code>${name}</code>`))}</fieldset>
+      ${SCOPES.map(([title, isOf]) => html`<fieldset><legend>Tokens of the client itself may ${title}</legend>${permissions.filter(isOf).map((name) => oneOf('scopes', name, html`<code>${name}</code>`))}</fieldset>`)}
       <details><summary>Tokens, addresses and limits</summary><div class="stack">
         <${Check} label="Tokens expire" checked=${expiry.enabled} onChange=${(enabled: boolean) => put({ tokenExpiry: { ...expiry, enabled } })} />
         ${number('tokenExpiry.duration', 'Lifetime of its tokens in seconds', expiry.duration, (value) => ({ tokenExpiry: { ...expiry, duration: value ?? 0 } }))}

@@ -5,6 +5,7 @@ import { StartUserMigrationDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Field, inputOf } from '../kit/form.ts';
 import { type Column, saveFile, Table } from '../kit/list.ts';
+import { toast } from '../kit/overlay.ts';
 import { FailureBox, may, Needs, Page, Skeleton, useAction } from '../kit/page.ts';
 import { counted, words } from '../kit/text.ts';
 import { onSignOut } from '../remembered.ts';
@@ -80,7 +81,7 @@ function problemOf(fields: string[] | undefined, columns: readonly string[], ind
   if (email === '' && externalId === '') return 'No email and no external id';
   const keys = { 'Same email': email.toLowerCase(), 'Same external id': externalId, 'Same wallet address': wallet.toLowerCase() };
   const given = Object.entries(keys).filter(([, value]) => value !== '');
-  for (const [what, value] of given) if (seen.has(what + value)) return `${what} as row ${seen.get(what + value)}`;
+  for (const [what, value] of given) if (seen.has(what + value)) return `${what} as line ${(seen.get(what + value) ?? 0) + 1}`;
   for (const [what, value] of given) seen.set(what + value, index);
   return /^\d(?:[.,]\d+)?E\+\d+$/i.test(externalId) ? 'External id shortened by a spreadsheet: format the column as text' : undefined;
 }
@@ -105,7 +106,8 @@ async function checked(file: File): Promise<Checked> {
 }
 
 const label = (column: string) => words(columnOf(column)).replace('ID', 'id');
-const ROW: Column<FileRow> = { title: 'Row', cell: ({ index }) => index, isNumber: true };
+/** The line of a row in a spreadsheet, whose first has the names of the columns. */
+const ROW: Column<FileRow> = { title: 'Line', cell: ({ index }) => index + 1, isNumber: true };
 const keyOf = ({ index }: FileRow) => index;
 
 /** The steps of an import: a file is chosen and checked in the browser, before anything is sent. */
@@ -183,6 +185,21 @@ function Found({ file, found: { columns, rows, problems, fault }, onEdit }: { fi
     }`;
 }
 
+/** What the reason of a problem says of the column that it is about. */
+const FAULTS: Readonly<Record<string, RegExp>> = {
+  wallet_address: /wallet/i,
+  email: /email/i,
+  external_id: /external id/i,
+  kyc_sent: /kyc/i,
+};
+const isAtFault = (column: string, reason: string) => FAULTS[column]?.test(reason) ?? false;
+
+/** The choices of whether a KYC token was sent; a text that is none of them stays until another is chosen. */
+const kycTexts = (now: string) =>
+  [...new Set(['', 'true', 'false', now.trim().toLowerCase()])].map(
+    (text) => html`<option value=${text}>${{ '': 'Not said', true: 'Sent', false: 'Not sent' }[text] ?? text}</option>`,
+  );
+
 interface CorrectInput {
   file: File;
   columns: readonly string[];
@@ -206,11 +223,19 @@ export function Correct({ file, columns, rows, keepsOthers, onEdit, onDone }: Co
   const save = async () => {
     const records = new Map(wanted.map((row) => [row.index, recordOf(textsOf(row))]));
     onDone((await copyOf(file, (index) => records.get(index) ?? keepsOthers).catch(unreadable)).copy);
+    toast(`${counted(edited.size, 'row')} corrected.`);
   };
   const inputs: Column<FileRow>[] = columns.map((column, at) => ({
     title: label(column),
-    cell: (row) =>
-      html`<input aria-label=${`${label(column)} of row ${row.index}`} value=${textsOf(row)[at]} onInput=${(event: Event) => put(row, at, inputOf(event))} />`,
+    cell: (row) => {
+      const cell = {
+        'aria-label': `${label(column)} of line ${row.index + 1}`,
+        'aria-invalid': !edited.has(row.index) && isAtFault(column, row.reason ?? ''),
+        value: column === 'kyc_sent' ? textsOf(row)[at]?.trim().toLowerCase() : textsOf(row)[at],
+        onInput: (event: Event) => put(row, at, inputOf(event)),
+      };
+      return column === 'kyc_sent' ? html`<select ...${cell}>${kycTexts(textsOf(row)[at] ?? '')}</select>` : html`<input ...${cell} />`;
+    },
   }));
   const problem: Column<FileRow> = { title: 'Problem', cell: ({ reason }) => html`<div class="problem">${reason}</div>` };
   return html`<${Table} label="Rows to correct" rows=${wanted} keyOf=${keyOf} columns=${[ROW, problem, ...inputs]} />

@@ -7,7 +7,7 @@ import { ConfirmButton, toast } from '../kit/overlay.ts';
 import { Answer, type Asked, Empty, FailureBox, Found, may, Needs, Page, useAction } from '../kit/page.ts';
 import { Named } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
-import { Badge, counted, Facts, Id, Time, words } from '../kit/text.ts';
+import { absolute, Badge, counted, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 import { copyOf, guessedFieldsOf } from './csv.ts';
 import { CHOSEN, Choose, CORRECTABLE, Correct, check, type FileRow, ImportPage, send, unreadable } from './import.ts';
@@ -44,8 +44,13 @@ function Status({ status, dryRun }: { status: string; dryRun?: boolean }) {
   return html`<${Badge} tone=${TONES[status] ?? ''}>${dryRun && status === 'created' ? 'Would be created' : words(status)}<//>`;
 }
 
+/** Returns what a migration is called: its rows and the time of its start tell it from the others. */
+const titleOf = ({ dryRun, total, createdAt }: Migration) => `${dryRun ? 'Check' : 'Import'}: ${counted(total, 'row')}, ${absolute(createdAt)}`;
+
 const COLUMNS: readonly Column<Migration>[] = [
-  { title: 'Begun', cell: ({ id, createdAt }) => html`<a href=${linkTo(['migrations', id])}><${Time} at=${createdAt} /></a>` },
+  { title: 'Import', cell: (row) => html`<a href=${linkTo(['migrations', row.id])}>${titleOf(row)}</a>` },
+  { title: 'By', cell: ({ createdBy }) => html`<${Named} source=${actors} id=${createdBy} />` },
+  { title: 'Begun', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
   { title: 'Status', cell: ({ status, dryRun }) => html`<${Status} status=${status} /> ${dryRun && html`<${Badge}>Check only<//>`}` },
   { title: 'Rows', cell: ({ total }) => total.toLocaleString('en'), isNumber: true },
   { title: 'Created', cell: ({ success, dryRun }) => (dryRun ? 0 : success).toLocaleString('en'), isNumber: true },
@@ -91,7 +96,7 @@ function Outcome({ migration: { total, success, skipped, failed, dryRun } }: { m
 }
 
 const rowColumns = (dryRun: boolean): readonly Column<Row>[] => [
-  { title: 'Row', cell: ({ index }) => index, isNumber: true },
+  { title: 'Line', cell: ({ index }) => index + 1, isNumber: true },
   { title: 'Outcome', cell: ({ status }) => html`<${Status} status=${status} dryRun=${dryRun} />` },
   { title: 'Reason', cell: ({ reason, warning }) => reasonOf(reason ?? warning) },
   { title: 'Email', cell: ({ email }) => email },
@@ -123,7 +128,7 @@ function MigrationPage({ id }: { id: string }) {
       <p>The other rows are not migrated. To migrate them later, import the same file again: rows already migrated are skipped.</p><//>`
   }
     ${canImport && mayAct && html`<button type="button" class=${rejected ? '' : 'primary'} disabled=${isBusy} onClick=${() => run(() => send(file, false))}>${rejected ? 'Import the other rows' : `Import ${counted(current.total, 'user')}`}</button>`}`;
-  const title = current?.dryRun ? 'Check without saving' : 'User migration';
+  const title = current ? titleOf(current) : 'User migration';
   return html`<${Page} title=${title} trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]} actions=${actions}>
     <${Needs} permission="users:migrate" to="cancel a migration or correct its rows" />
     <${FailureBox} failure=${failure} />

@@ -1,58 +1,71 @@
 import type { ComponentChildren as Content } from 'preact';
 import { ask } from '../api.ts';
-import { ConcernsDocument, TransactionCountsDocument, TransactionStatsDocument, type TransactionStatsQuery } from '../generated/graphql.ts';
+import {
+  AttentionDocument,
+  type AttentionQuery,
+  TransactionCountsDocument,
+  TransactionStatsDocument,
+  type TransactionStatsQuery,
+  TransactionsDocument,
+} from '../generated/graphql.ts';
 import { html } from '../html.ts';
+import { AttemptsLine, useAttempts } from '../kit/attempts.ts';
 import { Chart } from '../kit/chart.ts';
-import { nodesOf } from '../kit/list.ts';
-import { Answer, Empty, FailureBox, may, Page, useAsk } from '../kit/page.ts';
-import { Badge, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
-import { countOf, filtersOfParts, longestAgo, midnight, type Part, STUCK, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
-import { linkTo } from '../router.ts';
+import { Icon } from '../kit/icons.ts';
+import { type Column, nodesOf, Table } from '../kit/list.ts';
+import { Answer, type Asked, Empty, FailureBox, may, Page, useAsk } from '../kit/page.ts';
+import { Named, useName } from '../kit/picker.ts';
+import { actors } from '../kit/sources.ts';
+import { Badge, clock, counted, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
+import { countOf, filtersOfParts, longestAgo, midnight, type Part, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
+import { go, linkTo, place } from '../router.ts';
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
-const WEEK_MS = 7 * 24 * HOUR_MS;
-/** The number of stuck transactions that are named. */
-const NAMED = 5;
 
 export function show() {
   return html`<${Overview} />`;
 }
 
-/** What stands out today; each part only for who may read it. */
+/** What needs a decision, then what goes on; each part only for who may read it. */
 function Overview() {
   const isReader = may('transactions:read');
+  const group = place.value.query.get('group');
   const { link, failure, round } = useUpdates({}, isReader ? 'all' : undefined);
+  const rulesSince = new Date(Date.parse(midnight()) - 24 * HOUR_MS).toISOString();
+  const asked = useAsk(AttentionDocument, { rulesSince, withRules: may('wallet-rules:read'), withTransactions: isReader }, round);
+  const open = asked.data?.needsAttention.find((one) => keyOf(one) === group);
   return html`<${Page} title="Overview" actions=${isReader && !failure && html`<span class="link" role="status"><${LinkBadge} link=${link} /></span>`}>
     <${FailureBox} failure=${failure} />
-    ${isReader && html`<${Tiles} round=${round} />`}
     <div class="sides">
-      <section class="card" aria-labelledby="attention"><h2 id="attention">Needs attention</h2><${Attention} round=${round} /></section>
-      ${isReader ? html`<${ByHour} round=${round} />` : html`<${Empty}>To see transactions here, you need the permission transactions:read.<//>`}
+      <section class="card" aria-labelledby="attention"><h2 id="attention">Needs attention</h2><${Attention} asked=${asked} open=${open} /></section>
+      ${open ? html`<${GroupPane} key=${group} of=${open} />` : isReader ? html`<${ByHour} round=${round} />` : html`<${Empty}>To see transactions here, you need the permission transactions:read.<//>`}
     </div>
+    ${isReader && html`<${Tiles} round=${round} />`}
   <//>`;
 }
 
+const oldest = (transaction: Transaction | undefined) => (transaction ? `the oldest reported ${age(transaction)} ago` : 'none waits');
 const age = ({ updatedAt }: Transaction) => lasting(updatedAt ?? '', new Date().toISOString());
 
 function tiles({ since }: { since: string }) {
   const filters = { ...filtersOfParts({}), ERROR: { status: 'ERROR' as const, updatedSince: since } };
-  return Promise.all([ask(TransactionCountsDocument, filters), longestAgo({}, ['IN_PROGRESS'], 1)]);
+  return Promise.all([ask(TransactionCountsDocument, filters), longestAgo({}, ['IN_PROGRESS'], 1), longestAgo({}, ['PENDING_RECEIPT'], 1)]);
 }
 
 /** Four numbers, each a link to the list of what it counts. */
 function Tiles({ round }: { round: number }) {
   const since = midnight();
   const asked = useAsk(tiles, { since }, round);
-  return html`<${Answer} asked=${asked}>${([counts, [oldest]]: Awaited<ReturnType<typeof tiles>>) => {
+  return html`<${Answer} asked=${asked}>${([counts, [inProgress], [waiting]]: Awaited<ReturnType<typeof tiles>>) => {
     const tile = (label: string, note: string, part: Part, query: Record<string, string> = {}) =>
       html`<a class="tile" href=${linkTo(['transactions'], { status: part, ...query })}><span>${label}</span><b>${countOf(counts, [part])}</b>
         <span class="muted">${note}</span></a>`;
     const started = counts.STARTED.totalCount === 0 ? '' : `; ${countOf(counts, ['STARTED'])} more started`;
     return html`<div class="tiles">
-      ${tile('In progress', `${oldest ? `the oldest for ${age(oldest)}` : 'none waits'}${started}`, 'IN_PROGRESS')}
+      ${tile('In progress', `${oldest(inProgress)}${started}`, 'IN_PROGRESS')}
       ${tile('Failed today', 'since midnight', 'ERROR', { since })}
-      ${tile('Waiting for a receipt', 'sent to the network', 'PENDING_RECEIPT')}
+      ${tile('Waiting for a receipt', oldest(waiting), 'PENDING_RECEIPT')}
       ${tile('Conflicts', 'reported as done and as failed', 'CONFLICT')}
     </div>`;
   }}<//>`;
@@ -60,7 +73,7 @@ function Tiles({ round }: { round: number }) {
 
 type Stat = TransactionStatsQuery['transactionStats'][number];
 
-/** The transactions of the last 24 hours by the hour of their last update. */
+/** The transactions of the last 24 hours by the hour of their last report. */
 function ByHour({ round }: { round: number }) {
   const end = (Math.floor(Date.now() / HOUR_MS) + 1) * HOUR_MS;
   const times = Array.from({ length: HOURS }, (_, at) => new Date(end - (HOURS - at) * HOUR_MS).toISOString());
@@ -68,49 +81,113 @@ function ByHour({ round }: { round: number }) {
   const values = (stats: readonly Stat[], is: (status: Stat['status']) => boolean) =>
     times.map((time) => stats.reduce((sum, { at, status, count }) => sum + (at === time && is(status) ? count : 0), 0));
   return html`<section class="card"><${Answer} asked=${asked}>${({ transactionStats: stats }: TransactionStatsQuery) => html`<${Chart}
-    label="Last 24 hours, by hour of the last update" times=${times} series=${[
+    label="Last 24 hours, by hour of the last report" times=${times} onChoose=${(at: number) => go(linkTo(['transactions'], { since: times[at], until: times[at + 1] ?? new Date(end).toISOString() }))} series=${[
       { label: 'Done', tone: 'good', values: values(stats, (status) => status === 'DONE') },
       { label: 'Failed', tone: 'bad', values: values(stats, (status) => status === 'ERROR') },
       { label: 'Open', tone: 'busy', values: values(stats, (status) => status !== 'DONE' && status !== 'ERROR') },
     ]} />`}<//></section>`;
 }
 
-/** Something to look at: of what kind, where it is, and what else there is to say. */
-type Concern = [tone: 'bad' | 'busy' | '', kind: string, link: string, name: string, more: Content];
+type Group = AttentionQuery['needsAttention'][number];
+type Kind = Group['kind'];
 
-/** Returns what a person should look at, the most urgent first; of each kind what the token may read. */
-async function concerns(): Promise<Concern[]> {
-  const withTransactions = may('transactions:read');
-  const rulesSince = new Date(Date.parse(midnight()) - 24 * HOUR_MS).toISOString();
-  const permitted = { withTransactions, withMigrations: may('users:read'), withRules: may('wallet-rules:read') };
-  const [stuck, found] = await Promise.all([withTransactions ? longestAgo({}, STUCK, NAMED) : [], ask(ConcernsDocument, { ...permitted, rulesSince })]);
-  const listed = <Row>(list: { edges: readonly { node: Row }[] } | undefined) => (list ? nodesOf(list) : []);
-  const of = (row: Transaction) => [linkTo(['transactions', row.id]), typeWords(row)] as const;
-  const id = (row: Transaction) => html`<${Id} id=${row.id} />`;
-  const isRecent = (at: string) => Date.now() - Date.parse(at) < WEEK_MS;
-  const failed = listed(found.migrations).filter(({ status, createdAt }) => status === 'FAILED' && isRecent(createdAt));
-  return [
-    ...stuck.map((row): Concern => ['busy', `Stuck for ${age(row)}`, ...of(row), html`${id(row)} <span>waits for ${waitsFor(row)}</span>`]),
-    ...listed(found.conflicts).map((row): Concern => ['bad', 'Conflict', ...of(row), id(row)]),
-    ...listed(found.flagged).map((row): Concern => ['bad', 'Unknown type', ...of(row), id(row)]),
-    ...failed.map((row): Concern => ['bad', 'Migration failed', linkTo(['migrations', row.id]), 'Migration of users', html`<${Time} at=${row.createdAt} />`]),
-    ...listed(found.walletRules).map(
-      ({ id, walletId, name, version, updatedAt }): Concern => [
-        '',
-        version > 1 ? 'Rule changed' : 'New rule',
-        linkTo(['wallets', walletId, 'rules', id], { history: 'open' }),
-        name,
-        html`<${Time} at=${updatedAt} />`,
-      ],
-    ),
-  ];
+/** What each kind is called and where its own page is, the most urgent first. */
+const KINDS: Readonly<Record<Kind, readonly [tone: 'bad' | 'busy', badge: string]>> = {
+  CONFLICT: ['bad', 'Conflict'],
+  FAILED: ['bad', 'Failed'],
+  STUCK: ['busy', 'Stuck'],
+  LOCKED: ['busy', 'Locked'],
+  MIGRATION: ['bad', 'Import'],
+  QUOTA: ['busy', 'Quota'],
+};
+const ORDER = Object.keys(KINDS);
+const inOrder = (a: Group, b: Group) =>
+  ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || (a.kind === 'STUCK' ? a.since.localeCompare(b.since) : b.count - a.count);
+
+/** The statuses by the codes that stuck transactions are grouped by. */
+const STUCK_IN: Readonly<Record<string, readonly [Part, string]>> = {
+  1: ['STUCK_STARTED', 'started'],
+  2: ['STUCK_IN_PROGRESS', 'in progress'],
+  5: ['STUCK_PENDING_RECEIPT', 'waiting for a receipt'],
+};
+
+function Title({ of: { kind, reason, count, ids } }: { of: Group }): Content {
+  const name = useName(actors, kind === 'QUOTA' ? (ids[0] ?? '') : '');
+  if (kind === 'FAILED') return `${count} × ${reason || 'no reason was reported'}`;
+  if (kind === 'STUCK') return `${count} × ${STUCK_IN[reason ?? '']?.[1]}`;
+  if (kind === 'CONFLICT') return `${count} × reported as done and as failed`;
+  if (kind === 'LOCKED') return `${reason} cannot sign in`;
+  return kind === 'QUOTA'
+    ? `${name ?? 'A client'} has used ${reason} requests of the month`
+    : count === 0
+      ? 'An import could not continue'
+      : `${counted(count, 'row')} failed`;
 }
 
-function Attention({ round }: { round: number }) {
-  const item = ([tone, kind, link, name, more]: Concern) => html`<li><${Badge} tone=${tone}>${kind}<//> <a href=${link}>${name}</a> ${more}</li>`;
-  return html`<${Answer} asked=${useAsk(concerns, {}, round)}>${(rows: Concern[]) =>
-    rows.length === 0
-      ? html`<${Empty} icon="check">Nothing needs attention.<//>`
-      : html`<ul class="concerns">${rows.map(item)}</ul>
-      ${may('transactions:read') && html`<p class="actions"><a href=${linkTo(['transactions'], { status: 'STUCK' })}>All that are stuck</a></p>`}`}<//>`;
+const keyOf = ({ kind, reason, ids: [id] }: Group) => `${kind} ${kind === 'QUOTA' || kind === 'MIGRATION' ? id : (reason ?? '')}`;
+
+/** What needs a decision, by kind and reason; a group opens beside the list. */
+function Attention({ asked, open }: { asked: Asked<AttentionQuery>; open: Group | undefined }) {
+  const item = (group: Group) => {
+    const [tone, badge] = KINDS[group.kind];
+    const link = linkTo(['overview'], { group: group === open ? '' : keyOf(group) });
+    return html`<li key=${keyOf(group)}><a href=${link} aria-current=${group === open ? 'true' : undefined}><${Badge} tone=${tone}>${badge}<//>
+      <span><${Title} of=${group} /></span><span class="muted">since ${clock(group.since)}</span></a></li>`;
+  };
+  return html`<${Answer} asked=${asked}>${({ needsAttention, walletRules, flagged }: AttentionQuery) =>
+    html`${
+      needsAttention.length === 0
+        ? html`<${Empty} icon="check">Nothing needs attention.<//>`
+        : html`<ul class="concerns" aria-label="What needs a decision">${[...needsAttention].sort(inOrder).map(item)}</ul>`
+    }${flagged && flagged.totalCountAtLeast > 0 && html`<p><a href=${linkTo(['transactions'], { status: 'FLAGGED' })}>${counted(flagged.totalCountAtLeast, 'transaction')} of an unknown type</a></p>`}${walletRules && walletRules.edges.length > 0 && html`<${Changed} rules=${nodesOf(walletRules)} />`}`}<//>`;
+}
+
+type Rule = NonNullable<AttentionQuery['walletRules']>['edges'][number]['node'];
+const RULES: readonly Column<Rule>[] = [
+  { title: 'Rule', cell: ({ walletId, id, name }) => html`<a href=${linkTo(['wallets', walletId, 'rules', id], { history: 'open' })}>${name || id}</a>` },
+  { title: 'What', cell: ({ version }) => (version > 1 ? 'Changed' : 'New') },
+  { title: 'By', cell: ({ versions }) => html`<${Named} source=${actors} id=${nodesOf(versions)[0]?.subject ?? ''} />` },
+  { title: 'When', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
+];
+
+function Changed({ rules }: { rules: readonly Rule[] }) {
+  return html`<details class="changed"><summary>${counted(rules.length, 'rule')} changed since yesterday</summary>
+    <${Table} label="Changed rules" columns=${RULES} rows=${rules} /></details>`;
+}
+
+const SHOWN = 20;
+
+/** Reads the transactions of a group: the latest failed ones, and those that are stuck the longest. */
+async function transactionsOf({ kind, reason }: Pick<Group, 'kind' | 'reason'>): Promise<Transaction[]> {
+  const [part] = STUCK_IN[reason ?? ''] ?? [];
+  if (kind === 'STUCK') return part ? longestAgo({}, [part], SHOWN) : [];
+  const filter = kind === 'CONFLICT' ? { conflict: true } : { status: 'ERROR' as const, error: reason, updatedSince: dayAgo() };
+  return nodesOf((await ask(TransactionsDocument, { filter, last: SHOWN })).transactions).reverse();
+}
+const dayAgo = () => new Date((Math.floor(Date.now() / 60_000) - 24 * 60) * 60_000).toISOString();
+
+const TRANSACTIONS: readonly Column<Transaction>[] = [
+  { title: 'Transaction', cell: (row) => html`<${Id} id=${row.id} link=${linkTo(['transactions', row.id])} />` },
+  { title: 'Type', cell: typeWords },
+  { title: 'Reported', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
+];
+
+/** A group beside the list: its transactions, or what is known about the one thing that it has. */
+function GroupPane({ of }: { of: Group }) {
+  const { kind, reason, count, since, ids } = of;
+  const [id = ''] = ids;
+  const isTransactions = kind === 'FAILED' || kind === 'STUCK' || kind === 'CONFLICT';
+  const asked = useAsk(transactionsOf, isTransactions ? { kind, reason } : undefined, Date.parse(since) + count);
+  const attempts = useAttempts(kind === 'LOCKED' && may('audit:read') ? id : undefined);
+  const all = { FAILED: { status: 'ERROR', error: reason ?? '', since: dayAgo() }, STUCK: { status: 'STUCK' }, CONFLICT: { status: 'CONFLICT' } } as const;
+  const places: Partial<Record<Kind, string>> = { LOCKED: linkTo(['supervisors', id]), QUOTA: linkTo(['clients', id]), MIGRATION: linkTo(['migrations', id]) };
+  const link = isTransactions ? linkTo(['transactions'], all[kind]) : (places[kind] ?? '');
+  const waits = asked.data?.[0] && kind === 'STUCK' && html`<p>The first waits for ${waitsFor(asked.data[0])}.</p>`;
+  return html`<section class="card" aria-label="Group">
+    <div class="head"><h2><${Title} of=${of} /></h2><a href=${linkTo(['overview'])} aria-label="Close the group"><${Icon} name="close" /></a></div>
+    <p class="muted">Since <${Time} at=${since} isAbsolute /></p>
+    ${attempts.data && html`<p><${AttemptsLine} subject=${id} of=${attempts.data} /></p>`}${waits}
+    ${isTransactions && html`<${Answer} asked=${asked}>${(rows: Transaction[]) => html`<${Table} label="Transactions of the group" columns=${TRANSACTIONS} rows=${rows} linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} />`}<//>`}
+    <p class="actions"><a class="button" href=${link}>${isTransactions ? 'Open the list' : 'Open'}</a></p>
+  </section>`;
 }

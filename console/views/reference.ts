@@ -12,11 +12,17 @@ type GasFee = GasFeesQuery['gasFees'][number];
 
 const symbolsOf = (of: readonly Option[]) => of.map(({ text }) => text.split(' · ')[0]).join(', ');
 
+/** A link to the explorer of a network: the page that its addresses of transactions begin with. */
+function Explorer({ url }: { url: string | null | undefined }) {
+  const { protocol = '', origin: link = '', host = '' } = URL.parse(url?.replaceAll('{hash}', '') ?? '') ?? {};
+  return /^https?:$/.test(protocol) ? html`<a href=${link} target="_blank" rel="noreferrer">${host}</a>` : null;
+}
+
 const networkColumns = (all: readonly Option[]): readonly Column<Network>[] => [
   { title: 'Name', cell: ({ name }) => name },
   { title: 'Chain', cell: ({ chain }) => chain },
   { title: 'Currencies', cell: ({ id }) => symbolsOf(all.filter(({ of }) => of === id)) },
-  { title: 'Explorer', cell: ({ explorerUrl }) => explorerUrl && URL.parse(explorerUrl)?.host },
+  { title: 'Explorer', cell: ({ explorerUrl }) => html`<${Explorer} url=${explorerUrl} />` },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
 ];
 

@@ -5,7 +5,7 @@ import { html } from '../html.ts';
 import { Form, useForm } from '../kit/form.ts';
 import { Page } from '../kit/page.ts';
 import { rememberedClient } from '../remembered.ts';
-import { linkedClient, notice, signIn, signOut, startSession } from '../session.ts';
+import { linkedClient, notice, signIn, signOut, startSession, tenantOf } from '../session.ts';
 
 /** Opens the views for the principal of the tokens. */
 export async function enter(): Promise<void> {
@@ -17,6 +17,11 @@ export function SignIn() {
   const [isApi, setApi] = useState(false);
   const [isAsked, setAsked] = useState(known === '');
   const { given, setGiven, input, action } = useForm({ clientId: known, clientSecret: '', username: '', password: '' });
+  const [tenant, setTenant] = useState('');
+  const isOfLink = !isApi && !isAsked;
+  useEffect(() => {
+    if (isOfLink) tenantOf(known).then(setTenant, () => undefined);
+  }, [isOfLink]);
   const box = useRef<HTMLDivElement>(null);
   // After the heading of the page has taken the focus.
   useEffect(() => box.current?.querySelector('input')?.focus(), [isApi, isAsked]);
@@ -34,7 +39,8 @@ export function SignIn() {
     setGiven({ ...given, clientId: isApi ? known : '', clientSecret: '', password: '' });
   };
   return html`<div class="sign-in" ref=${box}><${Page} title="Sign in to Portcullis">
-    ${notice.value !== '' && html`<p class="failure" role="status">${notice.value}</p>`}
+    ${isOfLink && tenant !== '' && html`<p class="tenant">for <b>${tenant}</b></p>`}
+    ${notice.value !== '' && html`<p class="note" role="status">${notice.value}</p>`}
     <${Form} class="card" ...${action} verb=${action.isBusy ? 'Signing in …' : 'Sign in'} act=${start}>
       ${(isApi || isAsked) && input('clientId', 'Client id', { hint: isApi ? undefined : 'From the link to the console of your organisation' })}
       ${
@@ -43,7 +49,7 @@ export function SignIn() {
           : html`${input('username', 'Username', { autocomplete: 'username' })}${input('password', 'Password', { type: 'password', autocomplete: 'current-password' })}`
       }<//>
     <p class="links">
-      ${!isApi && !isAsked && html`<button type="button" class="plain" onClick=${() => setAsked(true)}>Use another client id</button>`}
+      ${isOfLink && html`<button type="button" class="plain" onClick=${() => setAsked(true)}>Use another client id</button>`}
       <button type="button" class="plain" onClick=${change}>${isApi ? 'Sign in as a person' : 'Sign in as an API client'}</button>
     </p>
     ${isApi && html`<p class="muted">The secret stays in this tab’s memory. Reloading the page signs you out.</p>`}

@@ -1,3 +1,4 @@
+import type { ComponentChildren as Content } from 'preact';
 import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
 import {
@@ -11,12 +12,14 @@ import {
   UnlockSupervisorDocument,
 } from '../generated/graphql.ts';
 import { html } from '../html.ts';
+import { AttemptsLine, useAttempts } from '../kit/attempts.ts';
 import { Form, Select, useForm } from '../kit/form.ts';
 import { type Column, factsOf } from '../kit/list.ts';
 import { Confirm, ConfirmButton } from '../kit/overlay.ts';
-import { FailureBox } from '../kit/page.ts';
+import { FailureBox, may } from '../kit/page.ts';
 import { type Done, Register } from '../kit/register.ts';
 import { Badge, Facts, Time, words } from '../kit/text.ts';
+import { linkTo } from '../router.ts';
 import { viewer } from '../session.ts';
 
 const ROLES = Object.entries({
@@ -41,8 +44,7 @@ const COLUMNS: readonly Column<Supervisor>[] = [
 export function show(id?: string) {
   const sheet = (of: Supervisor | undefined, done: Done<Supervisor>) =>
     of ? html`<${SupervisorSheet} of=${of} done=${done} />` : html`<${NewSupervisor} done=${done} />`;
-  if (id !== undefined) return undefined;
-  return html`<${Register} title="Supervisors" noun="supervisor" icon="supervisors" empty="No supervisors yet."
+  return html`<${Register} id=${id} title="Supervisors" noun="supervisor" icon="supervisors" empty="No supervisors yet."
     operation=${SupervisorsDocument} nameOf=${({ username }: Supervisor) => username} columns=${COLUMNS} sheet=${sheet} />`;
 }
 
@@ -63,6 +65,19 @@ function NewSupervisor({ done }: { done: Done<Supervisor> }) {
     <${Select} label="Role" value=${given.role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} /><//>`;
 }
 
+/** The lock of a person, and a past one for a day: what has caused it, and how to end it. */
+function Lock({ of: { id, lockedUntil }, button }: { of: Supervisor; button: Content }) {
+  const { data } = useAttempts(may('audit:read') ? id : undefined);
+  if (!lockedUntil && !data) return null;
+  const past = !lockedUntil && data?.lockedUntil;
+  return html`<div class="warning">
+    ${lockedUntil && html`<p><b>Locked until <${Time} at=${lockedUntil} isAbsolute /></b>: five wrong passwords within 15 minutes.</p>`}
+    ${past && html`<p><b>${past > new Date().toISOString() ? 'A lock was ended before its time' : 'A lock has ended'}</b>: its fifteen minutes are over <${Time} at=${past} />.</p>`}
+    ${data && html`<p><${AttemptsLine} subject=${id} of=${data} /></p>`}
+    ${button && html`<p class="actions">${button}</p>`}
+  </div>`;
+}
+
 function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> }) {
   const { id, username, lockedUntil } = of;
   const { given, setGiven, input, action } = useForm({ password: '', role: of.role });
@@ -76,8 +91,8 @@ function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> 
   const setPassword = saying(`The password of ${username} is set.`, () => mutate(SetSupervisorPasswordDocument, { id, password }));
   const button = (text: string, act: () => Promise<unknown>, isReady = true, name = '') =>
     html`<button type="button" class=${name} disabled=${action.isBusy || !isReady} onClick=${() => action.run(act)}>${text}</button>`;
-  return html`<${Facts} of=${[...factsOf(COLUMNS, of), ['Locked until', lockedUntil && html`<${Time} at=${lockedUntil} isAbsolute />`]]} />
-    ${lockedUntil && html`<p class="actions">${button('Unlock', unlock, true, 'primary')}<span class="muted">Too many wrong passwords.</span></p>`}
+  return html`<${Facts} of=${[...factsOf(COLUMNS, of), ['Audit', may('audit:read') && html`<a href=${linkTo(['audit'], { subject: id })}>Requests and sign-ins</a>`]]} />
+    <${Lock} of=${of} button=${lockedUntil && button('Unlock', unlock, true, 'primary')} />
     <p class="muted">A change of the role or the password ends ${username === viewer.value?.username ? 'your sessions, this one too' : `the sessions of ${username}`}.</p>
     <div class="stack">
       <${Select} label="Role" value=${role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} />

@@ -2,12 +2,24 @@ import { useRef, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf } from '../api.ts';
 import { NetworksDocument, TransactionCountsDocument, TransactionDocument, type TransactionQuery, TransactionsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
-import { Entry, Select, utcOf } from '../kit/form.ts';
+import { Entry, Input, Select, utcOf } from '../kit/form.ts';
 import { Icon } from '../kit/icons.ts';
-import { type Column, nodesOf, saveFile, Table, Tabs } from '../kit/list.ts';
-import { Empty, FailureBox, Found, may, Page, Skeleton, useAsk } from '../kit/page.ts';
-import { Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
-import { countOf, filtersOfParts, longestAgo, midnight, STUCK, skipsReceipt, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
+import { type Chip, Chips, type Column, nodesOf, saveFile, Table, Tabs } from '../kit/list.ts';
+import { Empty, FailureBox, Found, may, Page, Skeleton, useAsk, useSettled } from '../kit/page.ts';
+import { absolute, Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
+import {
+  countOf,
+  filtersOfParts,
+  longestAgo,
+  midnight,
+  STUCK,
+  skipsReceipt,
+  stuckSince,
+  type Transaction,
+  typeWords,
+  useUpdates,
+  waitsFor,
+} from '../kit/transactions.ts';
 import { onSignOut } from '../remembered.ts';
 import { go, linkTo, place } from '../router.ts';
 import { recordOf } from './csv.ts';
@@ -57,14 +69,19 @@ function isIn(part: Listed, { status, conflict, typeFlagged }: Transaction): boo
 
 const isFinal = (status: Status | null | undefined) => status === 'DONE' || status === 'ERROR';
 const typeCell = (row: Transaction) => html`${typeWords(row)} ${row.typeFlagged && html`<${Badge} tone="bad">unknown type<//>`}`;
-const statusCell = ({ status, conflict }: Transaction) => html`<${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}`;
+const statusCell = (row: Transaction) => {
+  const since = stuckSince(row);
+  return html`<${StatusBadge} status=${row.status} /> ${row.conflict && html`<${Badge} tone="bad">conflict<//>`}
+    ${since && html`<${Badge} tone="busy">Stuck for ${lasting(since, new Date().toISOString())}<//>`}`;
+};
 
 function filterBy(query: URLSearchParams): Filter {
   const type = query.get('type') ?? '';
   return {
     collection: COLLECTIONS.find((known) => known === query.get('collection')) ?? null,
     type: /^\d{1,9}$/.test(type) ? Number(type) : null,
-    idOrHash: query.get('search')?.trim() || null,
+    search: query.get('search')?.trim() || null,
+    error: query.get('error') || null,
     updatedSince: utcOf(query.get('since') ?? '') || null,
     updatedUntil: utcOf(query.get('until') ?? '') || null,
   };
@@ -149,7 +166,7 @@ const COLUMNS: readonly TextColumn[] = [
   textual('Collection', ({ collection }) => words(collection)),
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['transactions', id])} />`, text: ({ id }) => id },
 ];
-const UPDATED: TextColumn = { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
+const REPORTED: TextColumn = { title: 'Reported', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
 const WAITS = textual('Waits for', waitsFor);
 const ERROR = textual('Error', ({ error }) => error);
 const HASH = textual('Hash', ({ transactionHash }) => transactionHash);
@@ -173,7 +190,7 @@ onSignOut(() => {
 
 function TransactionsPage() {
   const { query } = place.value;
-  const filter = filterBy(query);
+  const filter = useSettled(filterBy(query));
   back = linkTo(['transactions'], Object.fromEntries(query));
   const [part] = PARTS.find(([value]) => value === query.get('status')) ?? ([''] as const);
   const [isPaused, setPaused] = useState(false);
@@ -190,28 +207,33 @@ function TransactionsPage() {
   const entry = (name: string, label: string, attributes: object) =>
     html`<${Entry} label=${label} value=${query.get(name) ?? ''} onEnter=${(value: string) => change(name, value)} ...${attributes} />`;
   const issue = query.get('type') && filter.type === null ? 'Enter a whole number. The filter is not applied.' : undefined;
-  const isFiltered = part !== '' || Object.values(filter).some((value) => value !== null);
-  const columns = [...COLUMNS, ...(part === 'STUCK' ? [WAITS] : rows.some(({ error }) => error) ? [ERROR] : []), UPDATED];
+  const chips = chipsOf(query, part);
+  const shown = [...COLUMNS, ...(part === 'STUCK' ? [WAITS] : rows.some(({ error }) => error) ? [ERROR] : []), REPORTED];
+  const columns = shown.map((column) => ({ ...column, sortBy: column.text }));
+  const today = midnight();
+  const isToday = query.get('since') === today;
   const csv = html`<button type="button" onClick=${() => saveCsv([...columns, HASH], rows)}><${Icon} name="download" />Download CSV</button>`;
   const pause = html`<button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Resume' : 'Pause'}</button>`;
   const status = html`<span class="link muted" role="status">${!isPaused && html`<${LinkBadge} link=${link} />`} ${seen} ${isPaused ? 'Paused. The list stays as it is.' : notice}</span>`;
   const isShown = (value: Listed) => (value !== 'CONFLICT' && value !== 'FLAGGED') || value === part || counts.data?.[value].totalCount !== 0;
   return html`<${Page} title="Transactions" actions=${html`${status} ${pause} ${rows.length > 0 && csv}`}>
     <form class="filters" role="search" aria-label="Transactions" onSubmit=${(event: Event) => event.preventDefault()}>
-      ${entry('search', 'Id or hash', { type: 'search', placeholder: 'In full' })}
+      <${Input} label="Id or hash" type="search" maxlength="128" placeholder="In full, or its beginning"
+        value=${query.get('search') ?? ''} onInput=${(value: string) => change('search', value)} />
       <${Select} label="Collection" value=${filter.collection ?? ''} onChange=${(value: string) => change('collection', value)}
         options=${[['', 'All'], ...COLLECTIONS.map((name) => [name, words(name)])]} />
-      <p class="actions"><button type="button" onClick=${() => change('since', midnight())}>Today</button><a href=${linkTo(['transactions'])}>Clear</a></p>
-      <details><summary>More filters${['type', 'since', 'until'].some((name) => query.get(name)) && ' (in use)'}</summary><div class="filters">
-        ${entry('since', 'Updated from', { isTime: true })} ${entry('until', 'Updated before', { isTime: true })}
+      <p class="actions"><button type="button" aria-pressed=${isToday} onClick=${() => change('since', isToday ? '' : today)}>Today</button></p>
+      <details><summary>More filters</summary><div class="filters">
+        ${entry('since', 'Reported from', { isTime: true })} ${entry('until', 'Reported before', { isTime: true })}
         ${entry('type', 'Type code', { inputmode: 'numeric', pattern: '[0-9]*', issue })}
       </div></details>
     </form>
+    <${Chips} says=${part === 'STUCK' ? 'Tabs and list, whatever the time of the report:' : 'Tabs and list:'} chips=${chips} />
     <${Tabs} label="Status" value=${part} onChange=${(value: string) => change('status', value)}
       tabs=${PARTS.filter(([value]) => isShown(value)).map(([value, text]) => [value, text, countOf(counts.data, countedIn(value))])} />
     <${FailureBox} failure=${failure} retry=${retry} />
     ${!isRead && !failure && html`<${Skeleton} />`}
-    ${isRead && rows.length === 0 && html`<${Nothing} isStuck=${part === 'STUCK'} isFiltered=${isFiltered} />`}
+    ${isRead && rows.length === 0 && html`<${Nothing} isStuck=${part === 'STUCK'} isFiltered=${part !== '' || chips.length > 0} />`}
     ${
       rows.length > 0 &&
       html`<${Table} label="Transactions" columns=${columns} rows=${rows}
@@ -220,6 +242,24 @@ function TransactionsPage() {
       ${older === null ? 'There are more. Use the filters to find them.' : older && html`<button type="button" onClick=${() => load(older)}>Show older ones</button>`}</p>`
     }
   <//>`;
+}
+
+/** Returns the filters of the address that count in a part: of what is stuck, none by time. */
+function chipsOf(query: URLSearchParams, part: Listed): Chip[] {
+  const timed = (name: string, at: string) =>
+    at === midnight() ? `Reported ${name === 'since' ? 'since' : 'before'} midnight` : `Reported ${name === 'since' ? 'from' : 'before'} ${absolute(at)}`;
+  const says: Readonly<Record<string, (value: string) => string>> = {
+    search: (text) => `Begins with “${text}”`,
+    collection: words,
+    type: (type) => `Type ${type}`,
+    error: (error) => `Error: ${error}`,
+    ...(part !== 'STUCK' && { since: (at) => timed('since', at), until: (at) => timed('until', at) }),
+  };
+  const isOf = filterBy(query);
+  const applied: Readonly<Record<string, unknown>> = { ...isOf, since: isOf.updatedSince, until: isOf.updatedUntil };
+  // Each is read when it is removed: all of them may go at once.
+  const remove = (name: string) => () => go(linkTo(['transactions'], { ...Object.fromEntries(place.value.query), [name]: '' }), { replaces: true });
+  return Object.entries(says).flatMap(([name, say]) => (applied[name] === null ? [] : [[say(query.get(name) ?? ''), remove(name)]]));
 }
 
 function Nothing({ isStuck, isFiltered }: { isStuck: boolean; isFiltered: boolean }) {
@@ -238,9 +278,10 @@ function TransactionPage({ id }: { id: string }) {
     <${FailureBox} failure=${failure} />
     <${Found} asked=${asked} noun="transaction">${(transaction: OneTransaction) => {
       const { status, conflict, typeFlagged, error, events, gasUsed, asset, createdAt, updatedAt, transactionHash, contractAddress } = transaction;
+      const received = events.edges.at(-1)?.node.occurredAt;
       const network = networks.data && nodesOf(networks.data.networks).find((one) => one.id === asset?.networkId);
       return html`
-        <p class="actions">${statusCell(transaction)} <${Id} id=${transaction.id} /> ${createdAt && html`<span class="muted">created <${Time} at=${createdAt} /></span>`}
+        <p class="actions">${statusCell(transaction)} <${Id} id=${transaction.id} /> ${createdAt && html`<span class="muted">reported first <${Time} at=${createdAt} /></span>`}
         ${!failure && !isFinal(status) && html`<span class="link" role="status"><${LinkBadge} link=${link} /></span>`}</p>
         ${conflict && html`<p class="warning">Conflicting notifications: one says done, another says error. The status shown is from the latest update.</p>`}
         ${typeFlagged && html`<p class="warning">This type code is unknown in the collection of the transaction. It came from a notification or the registration.</p>`}
@@ -254,7 +295,8 @@ function TransactionPage({ id }: { id: string }) {
           ['Transaction hash', transactionHash && html`<${Id} id=${transactionHash} /> ${explorerLink(network?.explorerUrl, transactionHash)}`],
           ['Contract address', contractAddress && html`<${Id} id=${contractAddress} />`],
           ['Gas used', gasUsed === '0' ? '' : gasUsed],
-          ['Last update', updatedAt && html`<${Time} at=${updatedAt} isAbsolute />`],
+          ['Last reported', updatedAt && html`<${Time} at=${updatedAt} isAbsolute />`],
+          ['Last received', received && html`<${Time} at=${received} isAbsolute />`],
         ]} />
         <h2>All notifications</h2>
         ${
@@ -295,14 +337,14 @@ function Timeline({ of }: { of: OneTransaction }) {
       before = at ?? before;
       const state = status === now ? (isFinal(now) ? STATUSES[status][1] : 'now') : at ? 'past' : '';
       return html`<li class=${state} aria-current=${status === now ? 'step' : undefined}><b>${STATUSES[status][0]}</b>
-        ${at && html`<${Time} at=${at} isAbsolute />`} ${lasted && html`<span class="muted">after ${lasted}</span>`}
-        ${state === 'now' && html`<span>for ${lasting(at ?? '', new Date().toISOString())}; waits for ${waitsFor(of)}</span>`}</li>`;
+        ${at && html`<span>received <${Time} at=${at} isAbsolute /></span>`} ${lasted && html`<span class="muted">after ${lasted}</span>`}
+        ${state === 'now' && html`<span>reported ${lasting(of.updatedAt ?? '', new Date().toISOString())} ago; waits for ${waitsFor(of)}</span>`}</li>`;
     })}
   </ol>`;
 }
 
 const EVENT_COLUMNS: readonly Column<Change>[] = [
-  { title: 'When', cell: ({ occurredAt }) => html`<${Time} at=${occurredAt} isAbsolute />` },
+  { title: 'Received', cell: ({ occurredAt }) => html`<${Time} at=${occurredAt} isAbsolute />` },
   { title: 'Status', cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
   { title: 'Previous status', cell: ({ previousStatus }) => previousStatus && STATUSES[previousStatus][0] },
   { title: 'Error', cell: ({ error }) => error },

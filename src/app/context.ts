@@ -11,10 +11,12 @@ import { ObservedBus } from '../events/bus/observed-bus.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
+import { AttentionFinder } from '../features/attention/attention.service.ts';
 import { downloadAuditExport } from '../features/audit-records/audit-exports.rest.ts';
 import { AuditExportPages, AuditExports } from '../features/audit-records/audit-exports.service.ts';
 import { AuditPages } from '../features/audit-records/audit-records.service.ts';
 import { RpcProvider } from '../features/gas-fee/rpc-provider.store.ts';
+import { Search } from '../features/search/search.service.ts';
 import { RejectedWebhooks } from '../features/webhook/webhook.rest.ts';
 import { ConnectionMetrics } from '../gateway/connections.ts';
 import { RequestMetrics } from '../gateway/exchange/request-metrics.ts';
@@ -141,6 +143,7 @@ export async function createContext({ config, secrets, log: baseLog, overrides, 
     // Other processes have their own spools, which cannot be flushed from here.
     auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
   });
+  const auditPages = new AuditPages(db);
   return {
     config,
     secrets,
@@ -152,12 +155,14 @@ export async function createContext({ config, secrets, log: baseLog, overrides, 
     bus,
     ...audit,
     auditErasure,
-    auditPages: new AuditPages(db),
     auditExports: new AuditExports({
       ...{ db, log, nowMs, keys: secrets.auditKeys },
       downloadPath: () => `${publicUrl.path}${downloadAuditExport.path}`,
     }),
     auditExportPages: new AuditExportPages(db),
+    auditPages,
+    search: new Search({ db, nowMs, auditPages, ...features }),
+    attention: new AttentionFinder({ db, locks: access.locks, nowMs }),
     health,
     memory: new MemoryAccounts(),
     ...access,

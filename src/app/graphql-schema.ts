@@ -5,11 +5,13 @@ import { addErrorTypes } from '../api/graphql/kit/error-types.ts';
 import { addScalars } from '../api/graphql/kit/scalars.ts';
 import { addAccounts } from '../features/accounts/accounts.graphql.ts';
 import { addAssets } from '../features/assets/assets.graphql.ts';
+import { addAttention } from '../features/attention/attention.graphql.ts';
 import { addAuditRecords } from '../features/audit-records/audit-records.graphql.ts';
 import { addClients } from '../features/clients/clients.graphql.ts';
 import { addGasFees } from '../features/gas-fee/gas-fee.graphql.ts';
 import { addNetworks } from '../features/networks/networks.graphql.ts';
 import { addViewer } from '../features/oauth/viewer.graphql.ts';
+import { addSearch } from '../features/search/search.graphql.ts';
 import { addSupervisors } from '../features/supervisors/supervisors.graphql.ts';
 import { addTransactions } from '../features/transactions/transactions.graphql.ts';
 import { addMigrations } from '../features/user-migrations/user-migrations.graphql.ts';
@@ -31,6 +33,8 @@ const NOUNS = [
   addSupervisors,
   addAuditRecords,
   addGasFees,
+  addAttention,
+  addSearch,
 ];
 
 /** Builds the GraphQL schema. It holds no services, which the context of each operation brings. */

@@ -36,28 +36,104 @@ describeReal('chromium', 'the overview', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('names the transaction that has been stuck the longest and what it waits for, with a link to it', async () => {
+  it('begins with what needs a decision, in groups by reason, each of which opens beside the list and leads to it', async () => {
     const page = await beginAt(open, p.demo, '#/overview');
-    const first = page.locator('.concerns li').first();
-    await first.getByText('Stuck for 1 d 2 h').waitFor();
-    await first.getByText('waits for the chain processor to prepare and sign it').waitFor();
-    await first.getByRole('link').click();
-    await page.locator(`.id[title="${stuck}"]`).waitFor();
-    const progress = page.getByRole('list', { name: 'Progress' });
-    await progress.getByText('waits for the chain processor to prepare and sign it').waitFor();
-    expect(await progress.getByRole('listitem').count()).toBe(4);
-    await beginAt(open, p.demo, '#/overview');
-    const tile = page.getByRole('link', { name: 'In progress' });
-    await expect.poll(() => tile.innerText(), SOON).toMatch(/\n2\nthe oldest for 1 h 3\d min; 1 more started$/);
+    const groups = page.getByRole('list', { name: 'What needs a decision' }).getByRole('link');
+    const texts = async () => (await groups.allInnerTexts()).map((text) => text.split('\n').slice(0, 2).join(' '));
+    const failures = ['Failed 1 × no gas', 'Failed 1 × no reason was reported'];
+    await expect
+      .poll(async () => (await texts()).toSorted(), SOON)
+      .toEqual([...failures, 'Stuck 1 × in progress', 'Stuck 1 × started']);
+    // The oldest of those that are stuck is first.
+    expect((await texts()).slice(2)).toEqual(['Stuck 1 × started', 'Stuck 1 × in progress']);
     await takePicture(page, 'console-overview', 640);
+    await groups.filter({ hasText: 'started' }).click();
+    const group = page.getByRole('region', { name: 'Group' });
+    await group.getByText('The first waits for the chain processor to prepare and sign it.').waitFor();
+    await expect.poll(() => idsOf(page), SOON).toEqual([stuck]);
+    await page.reload();
+    await group.waitFor();
+    await groups.filter({ hasText: 'no gas' }).click();
+    await expect.poll(() => idsOf(page), SOON).toEqual([failed]);
+    await group.getByRole('link', { name: 'Open the list' }).click();
+    const chips = page.getByRole('list', { name: 'Filters in force' }).getByRole('listitem');
+    await expect.poll(() => chips.first().innerText(), SOON).toBe('Error: no gas');
+    await expect.poll(() => idsOf(page), SOON).toEqual([failed]);
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('has the oldest on the tiles of what is in progress and what waits, and leads to them', async () => {
+    const page = await beginAt(open, p.demo, '#/overview');
+    const tile = page.locator('a.tile', { hasText: 'In progress' });
+    await expect
+      .poll(() => tile.innerText(), SOON)
+      .toMatch(/\n2\nthe oldest reported 1 h 3\d min ago; 1 more started$/);
+    await page.locator('a.tile', { hasText: 'Waiting for a receipt' }).getByText('none waits').waitFor();
     await tile.click();
     await expect.poll(() => idsOf(page), SOON).toHaveLength(2);
-    await beginAt(open, p.demo, '#/overview');
-    await page.getByRole('link', { name: 'All that are stuck' }).click();
-    await expect.poll(() => idsOf(page), SOON).toHaveLength(2);
-    expect((await idsOf(page))[0]).toBe(stuck);
-    expect(await page.getByRole('button', { name: 'Stuck over an hour' }).innerText()).toMatch(/2$/);
-    expect(open.complaints).toEqual([]);
+    await beginAt(open, p.demo, `#/transactions/${stuck}`);
+    expect(await page.getByRole('list', { name: 'Progress' }).getByRole('listitem').count()).toBe(4);
+  });
+
+  it('sorts what a list shows by a column', async () => {
+    const page = await beginAt(open, p.demo, '#/transactions?status=ERROR');
+    await expect.poll(async () => (await idsOf(page)).length, SOON).toBeGreaterThanOrEqual(2);
+    const header = page.getByRole('columnheader', { name: 'Reported' });
+    const times = () =>
+      page.locator('tbody time').evaluateAll((all) => all.map((one) => one.getAttribute('datetime') ?? ''));
+    await header.getByRole('button').press('Enter');
+    expect(await header.getAttribute('aria-sort')).toBe('ascending');
+    expect(await times()).toEqual((await times()).toSorted());
+    await header.getByRole('button').press('Enter');
+    expect(await header.getAttribute('aria-sort')).toBe('descending');
+    expect(await times()).toEqual((await times()).toSorted().toReversed());
+  });
+
+  it('leads from an hour of the chart to the transactions of that hour', async () => {
+    const page = await beginAt(open, p.demo, '#/overview');
+    await page.getByText('Show as a table').click();
+    await page
+      .getByRole('table', { name: /^Last 24 hours/ })
+      .getByRole('button')
+      .last()
+      .click();
+    await page.getByRole('heading', { name: 'Transactions', level: 1 }).waitFor();
+    const chips = page.getByRole('list', { name: 'Filters in force' }).getByRole('listitem');
+    await expect
+      .poll(() => chips.allInnerTexts(), SOON)
+      .toMatchObject([/^Reported from/, /^Reported before/].map((text) => expect.stringMatching(text)));
+  });
+
+  it('finds a record with Ctrl K by the beginning of its id, a name or a page, and begins an action', async () => {
+    const page = await beginAt(open, p.demo, '#/overview');
+    const find = page.getByRole('combobox', { name: 'Find' });
+    const options = page.getByRole('option');
+    await page.keyboard.press('Control+k');
+    await find.fill(failed.slice(0, 8));
+    await expect.poll(() => options.count(), SOON).toBe(1);
+    await page.keyboard.press('Enter');
+    await page.locator(`.id[title="${failed}"]`).waitFor();
+    await page.keyboard.press('Control+k');
+    await find.fill('Acme Treas');
+    await options.getByText('Acme Treasury').waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Acme Treasury', level: 1 }).waitFor();
+    await page.keyboard.press('Control+k');
+    await find.fill('rotate secret of demo');
+    await options
+      .getByText(/^Rotate the secret of /)
+      .first()
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: /^Rotate the secret of .+\?$/ }).waitFor();
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('SELECT');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Meta+k');
+    await find.fill('no such thing');
+    await page.getByText('Nothing has this id or name.').waitFor();
+    await page.keyboard.press('Escape');
+    await find.waitFor({ state: 'detached' });
   });
 
   it('links to the transactions that failed since midnight, and updates live', async () => {
@@ -67,17 +143,63 @@ describeReal('chromium', 'the overview', () => {
     await tile.click();
     await page.getByText('no gas').waitFor();
     expect(await idsOf(page)).toEqual([failed]);
-    await page.getByRole('link', { name: 'Clear' }).click();
+    await page.getByRole('button', { name: 'Remove the filter: Reported since midnight' }).click();
     await page.getByRole('group', { name: 'Status' }).getByRole('button', { name: 'Failed' }).click();
     await expect.poll(() => idsOf(page), SOON).toEqual([early, failed]);
-    await page.getByLabel('Id or hash').fill('0xfeed');
-    await page.keyboard.press('Enter');
+    await page.getByLabel('Id or hash').fill('0xfe');
     await expect.poll(() => idsOf(page), SOON).toEqual([early]);
     await beginAt(open, p.demo, '#/overview');
     await expect.poll(() => page.locator('figure').innerText(), SOON).toMatch(/Done\s+0\s+Failed\s+[12]\s+Open\s+2/);
     const [id = ''] = await registered(p, 1);
     await applied(p, id, 4, { updated_at: ago(0) });
     await expect.poll(() => tile.innerText(), { ...SOON, timeout: 15_000 }).toContain('\n2\n');
+  });
+
+  it('shows every filter in force as a chip that ends it, counts with all of them, and finds what is stuck whatever the time', async () => {
+    const page = await beginAt(open, p.demo, '#/overview');
+    await page.getByRole('link', { name: 'Failed today' }).click();
+    const chips = page.getByRole('list', { name: 'Filters in force' }).getByRole('listitem');
+    await expect.poll(() => chips.allInnerTexts(), SOON).toEqual(['Reported since midnight']);
+    const tab = (name: string) => page.getByRole('group', { name: 'Status' }).getByRole('button', { name });
+    const today = page.getByRole('button', { name: 'Today' });
+    expect(await today.getAttribute('aria-pressed')).toBe('true');
+    await expect.poll(() => tab('Started').innerText(), SOON).toMatch(/0$/);
+    await tab('Stuck over an hour').click();
+    await expect.poll(async () => (await idsOf(page))[0], SOON).toBe(stuck);
+    await expect.poll(() => tab('Stuck over an hour').innerText(), SOON).toMatch(/2$/);
+    expect(await chips.allInnerTexts()).toEqual([]);
+    await page.getByRole('row').nth(1).getByText('Stuck for 1 d 2 h').waitFor();
+    await tab('Failed').click();
+    await page.getByLabel('Id or hash').fill(failed.slice(0, 8));
+    await expect
+      .poll(() => chips.allInnerTexts(), SOON)
+      .toEqual([`Begins with “${failed.slice(0, 8)}”`, 'Reported since midnight']);
+    await expect.poll(() => idsOf(page), SOON).toEqual([failed]);
+    await page.getByRole('button', { name: 'Clear all' }).click();
+    await expect.poll(() => chips.count(), SOON).toBe(0);
+    await expect.poll(() => tab('Started').innerText(), SOON).toMatch(/1$/);
+    expect(await today.getAttribute('aria-pressed')).toBe('false');
+    await tab('All').click();
+    await page.getByText('More filters').click();
+    await page.getByLabel('Type code').fill('5');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    expect(await page.evaluate('location.hash')).toBe('#/overview');
+  });
+
+  it('tells the clock of the report from that of its arrival, and marks what is stuck on its own page', async () => {
+    const page = await beginAt(open, p.demo, `#/transactions/${stuck}`);
+    await page.getByText('Stuck for 1 d 2 h').waitFor();
+    const facts = page.locator('.facts');
+    expect(await facts.innerText()).toMatch(/Last reported\n.+\nLast received\n/);
+    const [reported, received] = await facts
+      .locator('time')
+      .evaluateAll((times) => times.map((time) => time.getAttribute('datetime')));
+    expect(Date.parse(received ?? '') - Date.parse(reported ?? '')).toBeGreaterThan(26 * 3_600_000 - 60_000);
+    await page
+      .getByRole('list', { name: 'Progress' })
+      .getByText(/^reported 1 d 2 h ago; waits for/)
+      .waitFor();
   });
 
   it('pauses the live list, and saves the listed rows as CSV', async () => {
@@ -91,7 +213,7 @@ describeReal('chromium', 'the overview', () => {
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download CSV' }).click();
     const lines = (await (await (await saving).createReadStream()).toArray()).join('').split('\r\n');
-    expect(lines[0]).toBe('Status,Type,Collection,Id,Error,Updated,Hash');
+    expect(lines[0]).toBe('Status,Type,Collection,Id,Error,Reported,Hash');
     expect(lines.slice(1, -1).map((line) => line.split(',')[3])).toEqual(before);
     await page.getByRole('button', { name: 'Resume' }).click();
     await expect.poll(async () => (await idsOf(page))[0], SOON).toBe(id);

@@ -84,6 +84,7 @@ async function moreViews(): Promise<View[]> {
     { name: 'a limit', place: () => `${rules}/${limit}` },
     { name: 'a migration', place: () => `#/migrations/${migration}` },
     { name: 'an audit record', place: () => '#/audit?correlationId=of-people' },
+    { name: 'a group of failures', place: () => `#/overview?group=${encodeURIComponent(`FAILED no gas ${LONG}`)}` },
   ];
 }
 
@@ -176,6 +177,12 @@ describeReal('chromium', 'accessibility of the console', () => {
       await goTo(page, place(p.demo));
       found.push(...(await everywhere(page, name, (at - 1) / 3)));
     }
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Find' }).fill('acme');
+    await page.getByRole('option').first().waitFor();
+    found.push(...(await everywhere(page, 'the search', 0)));
+    await page.keyboard.press('Escape');
+    await page.setViewportSize({ width: 1280, height: 800 });
     await openAccount(page);
     found.push(...(await everywhere(page, 'the account', 0)));
     await page.setViewportSize({ width: 360, height: 800 });
@@ -218,7 +225,7 @@ describeReal('chromium', 'accessibility of the console', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Transactions' }).waitFor();
     await page.getByText('No transactions match.').waitFor();
-    await tabTo(page, '.filters a');
+    await tabTo(page, '.chips button');
     await page.keyboard.press('Enter');
     await tabTo(page, '.tabs button:nth-of-type(6)');
     await page.keyboard.press('Enter');

@@ -106,6 +106,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.goto(`${p.url}/console/?client=${clientId}`);
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     const seen = tokensOf(page);
+    await page.getByText('for Demo', { exact: true }).waitFor();
     await expect.poll(() => page.evaluate('document.activeElement.name'), SOON).toBe('username');
     const { username, password } = p.demo.supervisor;
     await page.keyboard.type(username);
@@ -113,7 +114,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.keyboard.type(password);
     await page.keyboard.press('Enter');
     const account = page.locator('.side .opener[aria-haspopup]');
-    await expect.poll(() => account.innerText(), SOON).toBe(`${username} · Demo`);
+    await expect.poll(() => account.innerText(), SOON).toBe(`${username}\nDemo`);
     const stored = { 'portcullis.client_id': clientId, 'portcullis.session': clientId };
     const cookie = { name: `portcullis-${clientId}`, httpOnly: true, sameSite: 'Strict', path: '/console/session' };
     expect(await kept(page)).toMatchObject([stored, ...NOTHING.slice(1, 6), `?client=${clientId}`, [cookie]]);
@@ -122,7 +123,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.goto(`${p.url}/console/#/accounts`);
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Accounts' }).waitFor();
-    expect(await account.innerText()).toBe(`${username} · Demo`);
+    expect(await account.innerText()).toBe(`${username}\nDemo`);
     await expect.poll(() => seen.given.length, SOON).toBeGreaterThan(before);
     expect(await page.evaluate('document.cookie')).toBe('');
     expect(open.complaints).toEqual([]);
@@ -182,7 +183,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.getByText('Somebody else has signed in with this browser.').waitFor();
     expect([...seen.sent]).toEqual(before);
     await tab.reload();
-    await expect.poll(() => accountOf(tab).innerText(), SOON).toBe(`${other.supervisor.username} · Demo`);
+    await expect.poll(() => accountOf(tab).innerText(), SOON).toBe(`${other.supervisor.username}\nDemo`);
     await goTo(tab, '#/accounts');
     expect(await accountOf(tab).count()).toBe(1);
   });
@@ -220,7 +221,7 @@ describeReal('chromium', 'the session of the console', () => {
   it('begins with an API client only, stores nothing in the browser, and ends with a reload', async () => {
     const page = await anew();
     await signIn(page, { client: p.demo.client });
-    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client · Demo');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client\nDemo');
     expect(await kept(page)).toEqual(NOTHING);
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
@@ -236,7 +237,7 @@ describeReal('chromium', 'the session of the console', () => {
       Object.defineProperty(window, 'localStorage', { configurable: true, get: refuse });
     });
     await signIn(page, p.demo);
-    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('admin · Demo');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('admin\nDemo');
     await page.reload();
   });
 
@@ -345,7 +346,7 @@ describeReal('chromium', 'the session of the console', () => {
     refused.resolve();
     expect(await told).toBe('You are signed out.');
     expect(sent).toHaveLength(1);
-    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client · Demo');
+    expect(await page.locator('.side .opener[aria-haspopup]').innerText()).toBe('API client\nDemo');
   });
 
   it('that was revoked elsewhere is shown as ended, and leads through the sign-in back to the view and what was typed', async () => {
@@ -387,7 +388,7 @@ describeReal('chromium', 'the session of the console', () => {
       [wallet, /^Wallet on/, 'wallet-rules:write'],
       [`${wallet}/rules/${ruleId}`, /^Limit$/, 'wallet-rules:write'],
       ['#/migrations', /^User migrations$/, 'users:migrate'],
-      [`#/migrations/${migrationId}`, /^User migration$/, 'users:migrate'],
+      [`#/migrations/${migrationId}`, /^Import: [\d,]+ rows?, /, 'users:migrate'],
     ] as const) {
       await goTo(page, place);
       await page.getByRole('heading', { level: 1, name: heading }).waitFor();

@@ -17,7 +17,7 @@ import { inTurn } from '../support/harness/in-turn.ts';
 
 // Whoever adds a type or a root field says here what it needs; null: any token. A connection and its edges need the same.
 const OF_TYPE = byName<Permission | null>([
-  [null, 'Viewer GasFee PriorityFee Network NetworkCurrency'],
+  [null, 'Viewer GasFee PriorityFee Network NetworkCurrency Attention SearchHit'],
   ['accounts:read', 'Account'],
   ['wallets:read', 'Wallet'],
   [
@@ -72,6 +72,7 @@ const RULE =
 
 const ARGUMENTS: Record<string, string> = {
   'Query.account': '(id: "ACCOUNT")',
+  'Query.search': '(search: "x")',
   'Query.wallet': '(id: "WALLET")',
   'Query.walletRules': '(walletId: "WALLET")',
   'Query.walletRule': '(id: "STORED")',

@@ -28,6 +28,7 @@ const APART: Record<string, string> = {
   'Mutation.registerTransaction(input.id)': 'one space over all nodes: has a test of its own',
   'Subscription.transactionUpdates(after)': 'a number in the log of the node: has a test of its own',
   'Subscription.transactionUpdates(filter.idOrHash)': 'reads the log of the node: has a test of its own',
+  'Subscription.transactionUpdates(filter.search)': 'reads the log of the node: has a test of its own',
   'Query.transactionStats': 'names nothing: test/transactions/filters.test.ts has two nodes',
   'Query.auditRecords(filter.hideReadsOf)': 'leaves out records, whoever is named',
   ...Object.fromEntries(
@@ -40,6 +41,9 @@ const APART: Record<string, string> = {
   'Mutation.endOwnSessions': 'the caller',
   'Query.networkCurrencies(networkId)': 'networks are of no node',
   'Query.me': 'the caller',
+  'Query.needsAttention': 'names nothing: test/graphql/desk.test.ts has two nodes',
+  'Query.search(search)': 'finds things of all kinds: test/graphql/desk.test.ts has two nodes',
+  'Subscription.transactionUpdates(filter.error)': 'reads the log of the node: has a test of its own',
   'Query.gasFees': 'of no node',
 };
 

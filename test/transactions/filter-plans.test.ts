@@ -58,6 +58,8 @@ const FILTERS: [name: string, filter: TransactionFilter, indexes: RegExp][] = [
   ['a rare type', { type: 999 }, /by_type|not_done/],
   ['a hash', { idOrHash: `0x${COUNT - 1}` }, /pkey|node_id_id|by_hash/],
   ['an id', { idOrHash: `t${COUNT - 1}` }, /pkey|node_id_id|by_hash/],
+  ['the beginning of an id', { search: `t${COUNT / 10 - 1}` }, /pkey|node_id_id|by_hash/],
+  ['the beginning of a hash', { search: `0x${COUNT / 10 - 1}` }, /pkey|node_id_id|by_hash/],
   ['conflict', { conflict: true }, /in_conflict/],
   ['flagged', { flagged: true }, /flagged/],
   ['a late time', { updatedSince: instant(0.995) }, /registered|updated/],

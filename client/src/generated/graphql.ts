@@ -23,10 +23,14 @@ export type TransactionFilter = {
   collection?: TransactionCollection | null | undefined;
   /** Whether both DONE and ERROR were reported. */
   conflict?: boolean | null | undefined;
+  /** With exactly this error. */
+  error?: string | null | undefined;
   /** Whether the type code is unknown in the collection. */
   flagged?: boolean | null | undefined;
   /** With exactly this id or transaction hash. */
   idOrHash?: string | null | undefined;
+  /** With an id or transaction hash that begins with this text. */
+  search?: string | null | undefined;
   /** With this status. */
   status?: TransactionStatus | null | undefined;
   /** With this type code. */

@@ -7,6 +7,7 @@ import { type Route, route, sendEmpty } from '../../api/rest/route.ts';
 import { showConsole } from '../../api/rest/static-files.rest.ts';
 import type { Files } from '../../api/shared/served-files.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
+import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { invalidRequest, notFound, parseOrReject, Refusal } from '../../platform/errors.ts';
 import type { ConsoleSessions } from './console-sessions.service.ts';
 import type { Granted } from './grants.service.ts';
@@ -111,8 +112,22 @@ function sessionRoute<Input extends { client_id: string }>(
   });
 }
 
+/** Names the tenant that a console client belongs to, to people who have not signed in yet. */
+const showTenant = route({
+  method: 'GET',
+  path: showConsole.path.replace('**', 'tenants/{client_id}'),
+  handlers: ({ console, consoleSessions }: SessionServices) => [
+    async (req, res) => {
+      if (!console) throw notFound('CONSOLE is off');
+      const { client_id: clientId } = parseOrReject(consoleSessionInput, req.params);
+      res.json({ tenant_name: await consoleSessions.tenantOf(clientId, exchangeOf(req).realIp) });
+    },
+  ],
+});
+
 /** The routes that begin, renew and end sessions of supervisors in the console (docs/contract.md, D3-40). */
 export const consoleSessionRoutes = [
+  showTenant,
   sessionRoute('POST', PATH, consoleSignInInput, (sessions, signIn, tokens, realIp) =>
     sessions.signIn(signIn, tokens, realIp),
   ),

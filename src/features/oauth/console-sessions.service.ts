@@ -7,7 +7,7 @@ import type { RefreshTokens, Revocations } from '../../access/tokens/revocations
 import type { TokenVerifier } from '../../access/tokens/token-authenticator.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
-import { Refusal, serviceUnavailable } from '../../platform/errors.ts';
+import { notFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import { requestSignal } from '../../platform/waiting-request.ts';
 import type { Denied, Grant, Granted } from './grants.service.ts';
 
@@ -23,7 +23,7 @@ export const MAX_WAITING_SIGN_INS = 64;
 const NO_CLIENT: Denied = { reason: 'no_console_client' };
 
 interface ConsoleSessionsDependencies {
-  directory: Pick<AccessDirectory, 'client'>;
+  directory: Pick<AccessDirectory, 'client' | 'nodeName'>;
   throttle: Pick<Throttle, 'requireAttemptsLeft' | 'failed'>;
   password: Pick<Grant, 'handle'>;
   refresh: Pick<Grant, 'handle'>;
@@ -109,6 +109,20 @@ export class ConsoleSessions {
   async signOut(clientId: string, cookies: readonly string[], realIp: string): Promise<undefined> {
     const client = await this.#find(clientId);
     if (client) await this.#end(client, await this.#admitted(cookies, client, realIp));
+  }
+
+  /**
+   * Returns the name of the tenant of a console client, for the page where people sign in.
+   * @throws Refusal `not_found`; `rate_limit_exceeded` as `signIn` does, with which it counts unknown ids.
+   */
+  async tenantOf(clientId: string, realIp: string): Promise<string | undefined> {
+    const { throttle, directory } = this.#deps;
+    const address = callerAddress(realIp);
+    await throttle.requireAttemptsLeft(address, 'console');
+    const client = await this.#find(clientId);
+    if (client) return directory.nodeName(client.nodeId);
+    await throttle.failed(address, 'console');
+    throw notFound('there is no console client with this id');
   }
 
   async #end(client: ClientRecord, sessions: readonly ConsoleCookie[]): Promise<void> {

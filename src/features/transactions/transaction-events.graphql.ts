@@ -4,7 +4,7 @@ import { callerOf, type GraphqlContext } from '../../api/graphql/kit/graphql-con
 import { badInputError } from '../../api/graphql/kit/graphql-errors.ts';
 import { ownedConnectionResolver } from '../../api/graphql/kit/pages.ts';
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
-import { textInput } from '../../lib/input.ts';
+import { searchInput, textInput } from '../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../lib/instants.ts';
 import { notFound } from '../../platform/errors.ts';
 import { STATUS, type TransactionCollection, type TransactionSnapshot } from '../../tables/transaction-content.ts';
@@ -97,9 +97,17 @@ export function addTransactionFilter(builder: Builder, { transactionCollection, 
       collection: t.field({ type: transactionCollection, description: 'The collection of the transaction.' }),
       status: t.field({ type: transactionStatus, description: 'With this status.' }),
       type: t.int({ description: 'With this type code.' }),
+      error: t.string({
+        description: 'With exactly this error.',
+        validate: { schema: textInput() },
+      }),
       idOrHash: t.string({
         description: 'With exactly this id or transaction hash.',
         validate: { schema: textInput() },
+      }),
+      search: t.string({
+        description: 'With an id or transaction hash that begins with this text.',
+        validate: { schema: searchInput() },
       }),
       updatedSince: t.field({
         type: 'DateTime',
@@ -117,11 +125,14 @@ type TransactionFilterRef = ReturnType<typeof addTransactionFilter>;
 
 /** Checks whether a transaction matches the filter. */
 function isSelected(filter: TransactionFilter, snapshot: TransactionSnapshot): boolean {
-  const { collection, status, type, idOrHash, updatedSince, updatedUntil, conflict, flagged } = filter;
+  const { collection, status, type, error, idOrHash, search, updatedSince, updatedUntil, conflict, flagged } = filter;
   if (collection !== undefined && collection !== snapshot.collection) return false;
   if (status !== undefined && status !== snapshot.status) return false;
   if (type !== undefined && type !== snapshot.type) return false;
+  if (error !== undefined && error !== snapshot.error) return false;
   if (idOrHash !== undefined && ![snapshot.id, snapshot.transaction_hash || snapshot.id].includes(idOrHash))
+    return false;
+  if (search !== undefined && ![snapshot.id, snapshot.transaction_hash].some((text) => text.startsWith(search)))
     return false;
   if (conflict !== undefined && conflict !== snapshot.conflict) return false;
   if (flagged !== undefined && flagged !== typeFlagged(snapshot.collection, snapshot.type)) return false;

@@ -3,7 +3,13 @@ import { eventsByTransaction, type LoggedEvent } from '../../events/streams/even
 import { type Instant, instantToIsoMillis } from '../../lib/instants.ts';
 import type { PageRequest } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { isOneOf, keysetList, type NestedList, type PagedList } from '../../platform/database/keyset-list.ts';
+import {
+  isOneOf,
+  keysetList,
+  type NestedList,
+  type PagedList,
+  startingWith,
+} from '../../platform/database/keyset-list.ts';
 
 import {
   STATUS,
@@ -21,6 +27,10 @@ export interface TransactionFilter {
   type?: number | undefined;
   /** The exact id or hash of a transaction. */
   idOrHash?: string | undefined;
+  /** The exact error of a transaction. */
+  error?: string | undefined;
+  /** The beginning of its id or hash. */
+  search?: string | undefined;
   /** The instant at or after which a transaction was last updated, by the `updated_at` of its notifications. */
   updatedSince?: Instant | undefined;
   /** The instant before which it was last updated. */
@@ -61,18 +71,22 @@ interface PositionedTransaction {
 
 const TransactionList = keysetList({
   rows: (k) => k.selectFrom('transactions').selectAll(),
-  valuesOf: ({ updatedSince, updatedUntil, ...otherFilters }: TransactionFilter & { isSorted?: boolean }) => ({
+  valuesOf: ({ updatedSince, updatedUntil, search, ...otherFilters }: TransactionFilter & { isSorted?: boolean }) => ({
     ...otherFilters,
     isDone: otherFilters.status === STATUS.Done,
     since: updatedSince && columnsOfInstant(updatedSince),
     until: updatedUntil && columnsOfInstant(updatedUntil),
+    // An index has what begins with a text between it and the same with a character that sorts after all others.
+    beginning:
+      search === undefined ? undefined : { text: search, end: `${search}\uffff`, pattern: startingWith(search) },
   }),
-  where: (eb, { collection, status, isDone, type, idOrHash, since, until, conflict, flagged }) => [
+  where: (eb, { collection, status, isDone, type, error, idOrHash, beginning, since, until, conflict, flagged }) => [
     ...(collection === undefined ? [] : [eb('collection', '=', collection)]),
     ...(status === undefined ? [] : [eb('status', '=', status)]),
     // The partial indexes serve only conditions that contain theirs as it is.
     ...(status === undefined || isDone ? [] : [eb('status', '<>', eb.lit(STATUS.Done))]),
     ...(type === undefined ? [] : [eb('type', '=', type)]),
+    ...(error === undefined ? [] : [eb('error', '=', error)]),
     // It is true of every transaction. With it, PostgreSQL can combine the partial indexes of the statuses.
     ...(status !== undefined || (collection ?? type) === undefined
       ? []
@@ -89,6 +103,20 @@ const TransactionList = keysetList({
             eb('id', '=', idOrHash),
             eb.and([eb('transaction_hash', '=', idOrHash), eb('transaction_hash', '<>', literal(''))]),
           ]),
+        ]),
+    ...(beginning === undefined
+      ? []
+      : [
+          eb.or(
+            (['id', 'transaction_hash'] as const).map((column) =>
+              eb.and([
+                eb(column, '>=', beginning.text),
+                eb(column, '<', beginning.end),
+                eb(column, '<>', literal('')),
+                eb(column, 'like', beginning.pattern),
+              ]),
+            ),
+          ),
         ]),
     // The first condition of each adds nothing: PostgreSQL estimates the rows of a range by one column, and not by two.
     ...(since === undefined
@@ -115,7 +143,8 @@ const TransactionList = keysetList({
       eb.not,
     ),
   ],
-  isSkewed: ({ collection, type, since, until }) => (collection ?? type ?? since ?? until) !== undefined,
+  isSkewed: ({ collection, type, beginning, since, until }) =>
+    (collection ?? type ?? beginning ?? since ?? until) !== undefined,
   isSorted: ({ isSorted = false }) => isSorted,
   order: ['registered_at', 'id'],
   countOrder: ({ since, until }) => (since ?? until) && 'updated_seconds',
@@ -152,14 +181,14 @@ export class TransactionPages extends TransactionList {
   }
 
   /**
-   * Reads a page. Where few transactions are of the filter's time, only these are read: those at the start or the end of the
-   * list may all be of other times.
+   * Reads a page. Where few transactions are of the filter's time or begin as it says, only these are read: those at the start
+   * or the end of the list may all be others.
    */
   override async page(nodeId: string, filter: TransactionFilter, request: PageRequest) {
-    const { updatedSince, updatedUntil } = filter;
+    const { updatedSince, updatedUntil, search } = filter;
     const isSorted =
-      (updatedSince ?? updatedUntil) !== undefined &&
-      (await this.countUpTo(nodeId, { updatedSince, updatedUntil }, SORTED_AT_MOST)) < SORTED_AT_MOST;
+      (updatedSince ?? updatedUntil ?? search) !== undefined &&
+      (await this.countUpTo(nodeId, { updatedSince, updatedUntil, search }, SORTED_AT_MOST)) < SORTED_AT_MOST;
     return super.page(nodeId, { ...filter, isSorted }, request);
   }
 

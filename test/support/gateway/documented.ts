@@ -27,6 +27,7 @@ export const DOCUMENTED: readonly [
   ['HEAD', '/v2/health', [], 'public', []],
   ['GET', '/console', [], 'public', []],
   ['GET', '/console/**', [], 'public', []],
+  ['GET', '/console/tenants/{client_id}', [], 'public', []],
   ['POST', '/console/session', [], 'public', []],
   ['DELETE', '/console/session', [], 'public', []],
   ['POST', '/console/session/renew', [], 'public', []],

@@ -93,6 +93,7 @@ export async function goodRoutes(p: Portcullis): Promise<Record<string, GoodRout
     ),
     'GET /console': plain('GET', '/console', 308),
     'GET /console/**': plain('GET', '/console/', 200),
+    'GET /console/tenants/{client_id}': plain('GET', `/console/tenants/${console.client_id}`, 200),
     'POST /console/session': json('POST', '/console/session', 200, () => ({ ...console, ...demo.supervisor }), page),
     // A cookie can be redeemed only once: the request passes the gateway, and lacks the client.
     'POST /console/session/renew': json('POST', '/console/session/renew', 400, () => ({}), page),

@@ -21,8 +21,10 @@ import { systemClock } from '../../../src/events/streams/clock.ts';
 import { databaseEventLog } from '../../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../../src/events/streams/wake-ups.ts';
+import { AttentionFinder } from '../../../src/features/attention/attention.service.ts';
 import { AuditExportPages, AuditExports } from '../../../src/features/audit-records/audit-exports.service.ts';
 import { AuditPages } from '../../../src/features/audit-records/audit-records.service.ts';
+import { Search } from '../../../src/features/search/search.service.ts';
 import type { TransactionTopic } from '../../../src/features/transactions/type-codes.rules.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { refuse } from '../../../src/gateway/exchange/responses.ts';
@@ -129,6 +131,7 @@ export async function startFixtureOn(database: Database, { services: replaced, .
     onError: () => undefined,
   });
   const { transactions } = domain;
+  const auditPages = new AuditPages(db);
   const services: FeatureServices = {
     ...domain,
     ...administration,
@@ -138,9 +141,11 @@ export async function startFixtureOn(database: Database, { services: replaced, .
       denied: new DenyList({ db, waitUntilFresh: () => undefined, nowMs }),
       nowMs,
     }),
-    auditPages: new AuditPages(db),
     auditExports: new AuditExports({ db, log, nowMs, keys: [SEAL_KEY], downloadPath: () => '' }),
     auditExportPages: new AuditExportPages(db),
+    auditPages,
+    attention: new AttentionFinder({ db, locks: administration.locks, nowMs }),
+    search: new Search({ db, nowMs, auditPages, ...domain }),
     streams,
     cursors: new PageCursors(Buffer.from('a test')),
   };

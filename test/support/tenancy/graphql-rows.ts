@@ -87,6 +87,7 @@ const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['wallets', 'accountId', 'account'],
   ['wallets', 'networkId', 'network'],
   ['transactions', 'idOrHash', 'transaction'],
+  ['transactions', 'search', 'transaction'],
 ];
 const VERSIONS = 'query { walletRuleVersions(ruleId: $id) { totalCount edges { node { version rule } } } }';
 

@@ -155,6 +155,7 @@ export const NAMELESS: readonly string[] = [
   ...[
     'GET /console',
     'GET /console/**',
+    'GET /console/tenants/{client_id}',
     'POST /console/session',
     'POST /console/session/renew',
     'DELETE /console/session',
