@@ -33,7 +33,9 @@ export class Health {
   readonly #isAuditFull: () => boolean;
   #others: () => States = () => ({});
   /** The state of each part, noted once a second, with since when this process has seen it in that state. */
-  readonly parts: Record<string, { state: string; since: string }> = {};
+  readonly parts: Record<string, { state: string; since: string; code?: string | undefined }> = {};
+  /** The code of the last error of each store. */
+  readonly #codes: Record<string, string> = {};
   /** The state of each store. */
   readonly stores: Record<Store, StoreState> = { database: 'ok', cache: 'ok', bus: 'ok' };
   readonly #seen = new Set<string>();
@@ -82,12 +84,16 @@ export class Health {
     const states: States = { ...this.report().checks, ...this.#others() };
     for (const part of Object.keys(this.parts)) if (!(part in states)) delete this.parts[part];
     for (const [part, state] of Object.entries(states))
-      if (this.parts[part]?.state !== state) this.parts[part] = { state, since: new Date().toISOString() };
+      if (this.parts[part]?.state !== state)
+        this.parts[part] = { state, since: new Date().toISOString(), code: this.#codes[part] };
   }
 
   async #probe(store: Store): Promise<void> {
-    const state = await stateOf(this.#probes[store]);
+    const code = await failureOf(this.#probes[store]);
+    const state = code === undefined ? 'ok' : 'down';
     this.stores[store] = state;
+    if (code === undefined) delete this.#codes[store];
+    else this.#codes[store] = code;
     if (state === 'ok') this.#seen.add(store);
     this.#note();
     if (this.#stopped) return;
@@ -97,12 +103,18 @@ export class Health {
   }
 }
 
-async function stateOf(probe: () => Promise<void>): Promise<StoreState> {
+/** Returns why a probe failed: the code of its error, or the first word of a reply of Redis; undefined if it did not. */
+async function failureOf(probe: () => Promise<void>): Promise<string | undefined> {
   try {
     await withTimeout(probe(), PROBE_TIMEOUT_MS);
-    return 'ok';
-  } catch {
-    return 'down';
+    return undefined;
+  } catch (error) {
+    for (let link = error; link instanceof Error; link = link.cause) {
+      if ('code' in link && typeof link.code === 'string') return link.code;
+      const [reply] = /^[A-Z]{2,}\b/.exec(link.message) ?? [];
+      if (reply !== undefined) return reply;
+    }
+    return 'no response';
   }
 }
 

@@ -17,7 +17,7 @@ export const Process = defineEntity({
 
 /** What a process says of its own: its parts with since when, its audit spool, and its accounts near their limit. */
 export interface ProcessState {
-  parts: Readonly<Record<string, { state: string; since: string }>>;
+  parts: Readonly<Record<string, { state: string; since: string; code?: string | undefined }>>;
   spool: { records: number; bytes: number; share: number };
   accounts_near: number;
 }

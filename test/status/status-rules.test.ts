@@ -59,6 +59,11 @@ const TABLE: [name: string, change: Partial<StatusFacts>, what: string | undefin
     `${part} is down`,
     '2026-11-28T11:58:00Z',
   ]),
+  [
+    'a database with the code of its error',
+    { parts: { ...GOOD.parts, database: { state: 'down', since: null, code: '28P01' } } },
+    'database is down (28P01)',
+  ],
   ['a full spool', { parts: { ...GOOD.parts, audit: { state: 'full', since: null } } }, 'audit is full', null],
   ['no process', { processes: [] }, 'no worker has reported within the last minute', null],
   [

@@ -127,8 +127,9 @@ it('D8-10: a part has since when it is in its state', async () => {
   await using p = await startPortcullis();
   const { health, cache } = p.service.context;
   const before = health.parts.cache?.since ?? '';
-  vi.spyOn(cache, 'checkHealth').mockRejectedValue(new Error('away'));
+  vi.spyOn(cache, 'checkHealth').mockRejectedValue(new Error('away', { cause: new Error('OOM command not allowed') }));
   await vi.waitFor(() => expect(health.parts.cache?.state).toBe('down'));
+  expect(health.parts.cache?.code).toBe('OOM');
   expect(Date.parse(health.parts.cache?.since ?? '')).toBeGreaterThan(Date.parse(before));
   vi.restoreAllMocks();
 });

@@ -644,7 +644,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'reload: a refused file counts as in force',
     file: 'src/gateway/endpoints/reload.ts',
-    find: '      this.inForce.set(0);\n',
+    find: '      this.isInForce = false;\n',
     replacement: '',
     caughtBy: ['test/gateway/reload-file.test.ts'],
   },

@@ -79,7 +79,7 @@ function textOf(status: Status): string {
       `${role} ${version} on ${host} since ${since}, spool ${counted(spool.records)} records, ${near} accounts near their limit, ${id}`,
     ]),
   ];
-  const lines = facts.map(([name, text]) => `${name?.padEnd(14)}${printable(text ?? 'unknown')}\n`);
+  const lines = facts.map(([name, text]) => `${name?.padEnd(14)} ${printable(text ?? 'unknown')}\n`);
   return [
     `${at}  ${findings.length === 0 ? 'nothing needs a person' : `act on ${findings.length}`}\n`,
     ...actions,

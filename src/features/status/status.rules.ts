@@ -2,6 +2,8 @@
 interface PartStatus {
   state: string;
   since: string | null;
+  /** The code of the error, where there is one: a SQLSTATE, a code of Node, a reply of Redis. */
+  code?: string | undefined;
 }
 
 /** The work that waits behind something: how much, and how old the oldest is, in seconds. */
@@ -168,9 +170,11 @@ export function findingsOf(facts: StatusFacts, nowMs: number): Finding[] {
     if (!waiting || waiting.messages === 0 || waiting.oldest_seconds < maxSeconds) return;
     add(kind, `${waiting.messages} ${what}`, new Date(nowMs - waiting.oldest_seconds * 1_000).toISOString());
   };
-  // All remote services have one entry.
-  for (const [part, { state, since }] of Object.entries(facts.parts))
-    if (state !== 'ok') add(part.split(' ', 1)[0] as keyof typeof ABOUT, `${part} is ${state}`, since);
+  for (const [part, { state, since, code }] of Object.entries(facts.parts)) {
+    // All remote services have one entry.
+    const kind = part.split(' ', 1)[0] as keyof typeof ABOUT;
+    if (state !== 'ok') add(kind, `${part} is ${state}${code === undefined ? '' : ` (${code})`}`, since);
+  }
   for (const role of ROLES)
     if (processes && !processes.some((process) => [role, 'all'].includes(process.role)))
       add(role, `no ${role} has reported within the last minute`, null);
