@@ -151,6 +151,7 @@ describe('a string of a JSON body', () => {
     ["{'otp': 'ZQ'}", '{'],
     ['https://h/reset?token=ZQ', 'https://h/reset?token=***'],
     ['otp=ZQ', 'otp=***'],
+    ['p%61ssword%3DZQ', 'p%61ssword%***'],
     ['line\nprivate\nkey: ZQ', 'line\nprivate\nkey:***'],
     ['é, password: ZQ', 'é, password:***'],
     ['contraseña de seed phrase = ZQ', 'contraseña de seed phrase =***'],

@@ -387,6 +387,13 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/audit/secret-names.test.ts'],
   },
   {
+    name: 'audit masking: strings of JSON are not searched for escapes',
+    file: 'src/audit/mask-keys.ts',
+    find: '|[%\\\\]|bearer|basic/i;',
+    replacement: '|bearer|basic/i;',
+    caughtBy: ['test/audit/secret-names.test.ts'],
+  },
+  {
     name: 'audit masking: bodies of the GraphQL of another service are recorded',
     file: 'src/gateway/exchange/audit.ts',
     find: 'operation === undefined || isForeign ||',
