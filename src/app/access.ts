@@ -1,14 +1,13 @@
 import { ClientPages } from '../access/clients/clients.service.ts';
 import { LoginLocks } from '../access/credentials/login-locks.ts';
 import type { Passwords } from '../access/credentials/passwords.ts';
+import { ClientGuards } from '../access/limits/client-guards.ts';
 import { ClientLimits } from '../access/limits/client-limits.ts';
-import { ClientGuards } from '../access/limits/guards.ts';
 import { QuotaCounts } from '../access/limits/quota-counts.ts';
 import { QuotaStore } from '../access/limits/quota-store.ts';
 import { Throttle, WrongSecrets } from '../access/limits/throttle.ts';
-
+import { AccessDirectory, DenyList } from '../access/revocation/access-cache.ts';
 import { AccessChanges } from '../access/revocation/access-changes.ts';
-import { AccessDirectory, DenyList } from '../access/revocation/access-directory.ts';
 import { AccessWatch, followEnds } from '../access/revocation/access-watch.ts';
 import { DatabaseClock } from '../access/revocation/database-clock.ts';
 import { type NewSession, Sessions } from '../access/revocation/sessions.ts';

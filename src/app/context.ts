@@ -15,7 +15,7 @@ import { AttentionFinder } from '../features/attention/attention.service.ts';
 import { downloadAuditExport } from '../features/audit-records/audit-exports.rest.ts';
 import { AuditExportPages, AuditExports } from '../features/audit-records/audit-exports.service.ts';
 import { AuditPages } from '../features/audit-records/audit-records.service.ts';
-import { RpcProvider } from '../features/gas-fee/rpc-provider.store.ts';
+import { RpcProvider } from '../features/gas-fee/rpc-provider.service.ts';
 import { Search } from '../features/search/search.service.ts';
 import { RejectedWebhooks } from '../features/webhook/webhook.rest.ts';
 import { ConnectionMetrics } from '../gateway/connections.ts';

@@ -5,7 +5,7 @@ import {
   readPersistedDocuments,
 } from '../api/graphql/execution/persisted-file.ts';
 import { keyedLog } from '../audit/mask-keys.ts';
-import { withDiscovers } from '../gateway/endpoints/discovers.ts';
+import { withDiscovers } from '../gateway/endpoints/discover-endpoints.ts';
 import { type GatewayConfig, lookupBearer, parseGatewayConfig } from '../gateway/endpoints/gateway-config.ts';
 import { Reloads, readTableText, watchTable } from '../gateway/endpoints/reload.ts';
 import { UpstreamCalls } from '../gateway/proxy/upstream-call.ts';

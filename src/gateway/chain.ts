@@ -1,5 +1,5 @@
 import { bearerOf, missingPermissions, type Principal, type SignedToken } from '../access/identity/callers.ts';
-import type { ClientGuards } from '../access/limits/guards.ts';
+import type { ClientGuards } from '../access/limits/client-guards.ts';
 import type { TokenAuthenticator } from '../access/tokens/token-authenticator.ts';
 import type { TokenClass } from '../platform/config/secrets.ts';
 import {

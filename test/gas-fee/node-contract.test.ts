@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gasPricesOf, PERCENTILES } from '../../src/features/gas-fee/fee-history.rules.ts';
-import { RpcProvider } from '../../src/features/gas-fee/rpc-provider.store.ts';
+import { RpcProvider } from '../../src/features/gas-fee/rpc-provider.service.ts';
 import { call, startAnvil } from '../support/gas-fee/anvil.ts';
 import { describeAnvil } from '../support/gas-fee/describe-anvil.ts';
 import { fakeNode } from '../support/gas-fee/node.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { RpcProvider, RpcProviderError } from '../../src/features/gas-fee/rpc-provider.store.ts';
+import { RpcProvider, RpcProviderError } from '../../src/features/gas-fee/rpc-provider.service.ts';
 import { type FakeNode, fakeNode, honest } from '../support/gas-fee/node.ts';
 
 let fake: FakeNode;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { FreshCache } from '../../src/access/revocation/access-directory.ts';
+import { FreshCache } from '../../src/access/revocation/access-cache.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { InvalidTokenError, type Principal } from '../../src/access/identity/callers.ts';
-
+import { storedTokenId } from '../../src/access/revocation/access-cache.ts';
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
-import { storedTokenId } from '../../src/access/revocation/access-directory.ts';
 import { AccessWatch } from '../../src/access/revocation/access-watch.ts';
 import { ManualClock, settle } from '../support/realtime/model.ts';
 

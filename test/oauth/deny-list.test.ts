@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, it, vi } from 'vitest';
+import { DenyList } from '../../src/access/revocation/access-cache.ts';
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
-import { DenyList } from '../../src/access/revocation/access-directory.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { rows, supervisorId } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';

@@ -11,7 +11,7 @@ const CALLERS = {
   'src/features/audit-records/audit-exports.service.ts': 1,
   'src/access/limits/quota-store.ts': 2,
   'src/access/revocation/access-changes.ts': 3,
-  'src/access/revocation/access-directory.ts': 4,
+  'src/access/revocation/access-cache.ts': 4,
   'src/access/revocation/database-clock.ts': 1,
   'src/access/revocation/sessions.ts': 1,
   'src/access/credentials/login-locks.ts': 1,

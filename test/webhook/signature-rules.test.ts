@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { signatureFault } from '../../src/features/webhook/webhook.rest.ts';
-import { signingKey } from '../../src/platform/config/forms.ts';
+import { signingKey } from '../../src/platform/config/variable-forms.ts';
 
 /** Messages whose signatures others have published, in the specification of Standard Webhooks and by its first sender. */
 const PUBLISHED = [

@@ -206,7 +206,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'address allowlist: an address that cannot be told is allowed',
-    file: 'src/access/limits/guards.ts',
+    file: 'src/access/limits/client-guards.ts',
     find: 'if (address === undefined || !isAllowedAddress(client, address))',
     replacement: 'if (address !== undefined && !isAllowedAddress(client, address))',
     caughtBy: ['test/oauth/client-guards.test.ts'],
@@ -269,7 +269,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'certificate: a client without a fingerprint needs none',
-    file: 'src/access/limits/guards.ts',
+    file: 'src/access/limits/client-guards.ts',
     find: "if (expected === '' || plainFingerprint(fingerprint) !== expected)",
     replacement: 'if (plainFingerprint(fingerprint) !== expected)',
     caughtBy: ['test/oauth/client-guards.test.ts'],

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { at, type Clock } from '../../events/streams/clock.ts';
 import { InvalidTokenError, type Principal } from '../identity/callers.ts';
-
+import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, endKey, endKeysOf } from './access-cache.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
-import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, endKey, endKeysOf } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';
 
 /** How a token has ended; `unknown` when it could not be checked, which counts as an end too. */

@@ -3,8 +3,8 @@ import { isoFromPg } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { TokenPair } from '../../tables/access.entity.ts';
 import { type ClientRecord, unlessInvalid } from '../identity/callers.ts';
+import { type AccessDirectory, storedTokenId } from '../revocation/access-cache.ts';
 import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
-import { type AccessDirectory, storedTokenId } from '../revocation/access-directory.ts';
 import type { Sessions } from '../revocation/sessions.ts';
 import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
 import {

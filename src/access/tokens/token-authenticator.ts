@@ -10,7 +10,7 @@ import {
   refuseForgotPassword,
   type SignedToken,
 } from '../identity/callers.ts';
-import type { AccessDirectory } from '../revocation/access-directory.ts';
+import type { AccessDirectory } from '../revocation/access-cache.ts';
 import type { Sessions } from '../revocation/sessions.ts';
 import { normalizeClaims, principalFromClaims } from './claims.rules.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';

@@ -1,6 +1,6 @@
 import { type ClientRecord, type Principal, type SignedToken, unlessInvalid } from '../identity/callers.ts';
 
-import type { AccessDirectory } from '../revocation/access-directory.ts';
+import type { AccessDirectory } from '../revocation/access-cache.ts';
 import type { Supervisors } from '../supervisors/supervisors.service.ts';
 
 import { isOfClient, type RefreshTokens, type Revocations } from './revocations.ts';

@@ -1,8 +1,8 @@
 import { bearerOf, type ClientRecord, InvalidTokenError, type Principal } from '../../access/identity/callers.ts';
 
-import type { ClientGuards } from '../../access/limits/guards.ts';
+import type { ClientGuards } from '../../access/limits/client-guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
-import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenAuthenticator } from '../../access/tokens/token-authenticator.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';

@@ -1,8 +1,8 @@
-import { withDiscovers } from '../../gateway/endpoints/discovers.ts';
+import { withDiscovers } from '../../gateway/endpoints/discover-endpoints.ts';
 import { lookupBearer, readGatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
 import { silentLog } from '../../lib/log.ts';
 import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/config/config.ts';
-import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved.ts';
+import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved-variables.ts';
 import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 
 /** `portcullis config check`: prints the configuration in force, or everything that is wrong with it. */

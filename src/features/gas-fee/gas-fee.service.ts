@@ -1,6 +1,6 @@
 import type { Log } from '../../lib/log.ts';
 import type { GasPrices } from './fee-history.rules.ts';
-import { RpcProviderError } from './rpc-provider.store.ts';
+import { RpcProviderError } from './rpc-provider.service.ts';
 
 /** The gas fee of one network, or `unavailable` with the reason, which never contains the provider's URL. */
 export type GasFee = { networkId: string } & ((GasPrices & { updatedAtMs: number }) | { error: string });

@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
-import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import { CONSOLE_IDLE_SECONDS } from '../../access/tokens/token-issuer.ts';
 import { type Route, route, sendEmpty } from '../../api/rest/route.ts';
 

@@ -1,6 +1,6 @@
 import type { ClientRecord } from '../../access/identity/callers.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
-import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { RefreshClaims } from '../../access/tokens/refresh.rules.ts';
 import type { RefreshTokens, Revocations } from '../../access/tokens/revocations.ts';
 

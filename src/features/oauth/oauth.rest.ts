@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { oas31 } from 'zod-openapi';
 import type { ClientRecord } from '../../access/identity/callers.ts';
-import type { AccessDirectory } from '../../access/revocation/access-directory.ts';
+import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenManagement } from '../../access/tokens/token-management.ts';
 import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../../api/openapi/operation.ts';
 import { route } from '../../api/rest/route.ts';

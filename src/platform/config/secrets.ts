@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { StartError } from '../errors.ts';
 import { type Config, ConfigError, type Env } from './config.ts';
-import { ed25519Key, ed25519Keys, signingKey } from './forms.ts';
+import { ed25519Key, ed25519Keys, signingKey } from './variable-forms.ts';
 
 /**
  * The names of the three parts of an embedded installation below `DATA_DIR`; one that is lost is never replaced by a

@@ -23,7 +23,7 @@ import {
   secret,
   signingSecret,
   text,
-} from './forms.ts';
+} from './variable-forms.ts';
 
 /** The entry of a variable in the configuration reference, besides its format and its default. */
 export interface About {

@@ -7,7 +7,7 @@ import { Passwords } from '../../../src/access/credentials/passwords.ts';
 import { InvalidTokenError, type Principal } from '../../../src/access/identity/callers.ts';
 
 import { PERMISSIONS, type Permission } from '../../../src/access/identity/permissions.rules.ts';
-import { AccessDirectory, DenyList } from '../../../src/access/revocation/access-directory.ts';
+import { AccessDirectory, DenyList } from '../../../src/access/revocation/access-cache.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
 import { createGraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
 import type { GraphqlDependencies } from '../../../src/api/graphql/runtime.ts';
