@@ -50,9 +50,8 @@ export class ClientLimits {
    * @throws Refusal `service_unavailable` when neither the cache nor the database can return the quota's count.
    */
   async check(client: ClientRecord): Promise<LimitVerdict> {
-    const { counts } = this.#deps;
     const nowMs = this.#deps.nowMs();
-    const use = counts.of(client);
+    const use = this.#deps.counts.of(client);
     const { limits } = client;
     if (WINDOWS.every(({ limit }) => limits[limit] === 0)) {
       use.used(nowMs);

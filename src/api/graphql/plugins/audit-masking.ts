@@ -205,8 +205,7 @@ export class OperationAudits {
     if (!isObject(params) || !valid || !operation || !hasGoodVariables(this.#schema, operation, params)) {
       return { ...recorded, request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
     }
-    const { document } = valid;
-    const { text: query, variables, aliases } = this.#maskedOf(document, secrets);
+    const { text: query, variables, aliases } = this.#maskedOf(valid.document, secrets);
     const text =
       textOf(params, function mask(this: unknown, name: string, value: unknown) {
         if (this === params && name === 'query') return query;
@@ -247,8 +246,13 @@ function textOf(params: unknown, replacer?: (this: unknown, name: string, value:
 }
 
 function withResponse(operation: AuditedOperation, lines: string, secrets: SecretNames): AuditedOperation {
-  const { maskedNames } = operation.response;
-  const form = { maxBytes: MAX_BODY_BYTES, truncated: true, wellFormed: true, names: maskedNames, secrets };
+  const form = {
+    maxBytes: MAX_BODY_BYTES,
+    truncated: true,
+    wellFormed: true,
+    names: operation.response.maskedNames,
+    secrets,
+  };
   const text = maskBody('application/x-ndjson', lines, form);
   return { ...operation, response: { text, bytes: Buffer.byteLength(lines) } };
 }
