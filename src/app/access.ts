@@ -12,14 +12,11 @@ import { AccessWatch, followEnds } from '../access/revocation/access-watch.ts';
 import { DatabaseClock } from '../access/revocation/database-clock.ts';
 import { type NewSession, Sessions } from '../access/revocation/sessions.ts';
 import { PasswordCheck, SupervisorPages, Supervisors, strangers } from '../access/supervisors/supervisors.service.ts';
-
 import { importJwtKeys } from '../access/tokens/jwt-keys.ts';
 import { RefreshTokens, Revocations, SpentTokens } from '../access/tokens/revocations.ts';
-
 import { TokenAuthenticator, TokenVerifier } from '../access/tokens/token-authenticator.ts';
 import { TokenIssuer } from '../access/tokens/token-issuer.ts';
 import { TokenManagement } from '../access/tokens/token-management.ts';
-
 import { systemClock } from '../events/streams/clock.ts';
 import { ClientAdministration } from '../features/clients/client-administration.service.ts';
 import { ConsoleSessions } from '../features/oauth/console-sessions.service.ts';

@@ -9,7 +9,6 @@ import {
   TransactionOwner,
 } from '../features/transactions/transaction-lookups.service.ts';
 import { startTransactionConsumers } from '../features/transactions/transaction-messages.service.ts';
-
 import type { LookupConfig } from '../gateway/endpoints/gateway-config.ts';
 import { pause } from '../lib/backoff.ts';
 import type { Context } from './context.ts';

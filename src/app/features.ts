@@ -12,7 +12,6 @@ import { TransactionPages } from '../features/transactions/transaction-pages.ser
 import { Transactions } from '../features/transactions/transactions.service.ts';
 import { MigrationFiles, MigrationPages } from '../features/user-migrations/migration-files.service.ts';
 import { MigrationJobs } from '../features/user-migrations/migration-jobs.service.ts';
-
 import { ProgressFeeds } from '../features/user-migrations/progress-feeds.service.ts';
 import { UserMigrations } from '../features/user-migrations/user-migrations.service.ts';
 import { UserErasure } from '../features/users/user-erasure.service.ts';

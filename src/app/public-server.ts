@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { InvalidTokenError, missingPermissions, type Principal, unlessInvalid } from '../access/identity/callers.ts';
-
 import { consoleFiles } from '../api/console/console-files.ts';
 import type { PersistedFile } from '../api/graphql/execution/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-server.ts';

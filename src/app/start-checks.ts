@@ -3,7 +3,6 @@ import { access, open, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseClock } from '../access/revocation/database-clock.ts';
 import { type EventBus, isDeadLetterTopic } from '../events/bus/event-bus.ts';
-
 import { PARTITIONS } from '../events/bus/kafka-admin.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import type { Config } from '../platform/config/config.ts';

@@ -16,7 +16,6 @@ import type { Upstream } from './endpoints/upstream.ts';
 import { attachExchange, type Exchange, type RequestState, type ServedRoute } from './exchange/exchange.ts';
 import { statusOf } from './exchange/refusals.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
-
 import { NOT_HTTP } from './exchange/unparsed.ts';
 import type { PathTable, Services } from './routing.ts';
 

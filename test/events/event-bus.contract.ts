@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deadLetterTopicOf, type EventBus, PoisonError, withDeadLetters } from '../../src/events/bus/event-bus.ts';
-
 import { message, Recorder } from '../support/events/recorder.ts';
 
 /** A store or cluster that outlives the buses on it. */

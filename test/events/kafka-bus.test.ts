@@ -2,7 +2,6 @@ import { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { beforeAll, expect, inject, it, vi } from 'vitest';
 import { deadLetterTopicOf, type IncomingMessage } from '../../src/events/bus/event-bus.ts';
-
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import type { KafkaConnection } from '../../src/events/bus/kafka-client.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';

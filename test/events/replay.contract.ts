@@ -9,7 +9,6 @@ import {
   PoisonError,
   withDeadLetters,
 } from '../../src/events/bus/event-bus.ts';
-
 import { Replay, type ReplayPlan, type ReplayPositions } from '../../src/events/bus/replay.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 

@@ -6,7 +6,6 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { printedAsyncApi } from '../../scripts/asyncapi.ts';
 import { EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import { type IncomingMessage, isDeadLetterTopic, type OutgoingMessage } from '../../src/events/bus/event-bus.ts';
-
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { ALL_TOPICS, REFERENCE_KINDS, REFERENCE_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { parseReferenceChange } from '../../src/features/reference/reference.input.ts';

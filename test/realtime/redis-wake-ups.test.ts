@@ -6,7 +6,6 @@ import { RedisWakeUps } from '../../src/events/streams/redis-wake-ups.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { startRedis } from '../support/services/redis.ts';
-
 import { wakeUpsContract } from './wake-ups.contract.ts';
 
 describeReal('redis', 'the wake-ups between processes', () => {

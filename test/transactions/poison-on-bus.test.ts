@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { deadLetterTopicOf, type EventBus } from '../../src/events/bus/event-bus.ts';
-
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';

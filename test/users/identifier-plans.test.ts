@@ -4,7 +4,6 @@ import { expect, it, vi } from 'vitest';
 import { LoginLocks } from '../../src/access/credentials/login-locks.ts';
 import { Supervisors } from '../../src/access/supervisors/supervisors.service.ts';
 import { renameUser, UserPages, UserStore } from '../../src/features/users/users.service.ts';
-
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';

@@ -1,7 +1,6 @@
 import { counters } from '../../lib/meters.ts';
 import { isOverload, Refusal } from '../../platform/errors.ts';
 import type { ClientRecord, Principal } from '../identity/callers.ts';
-
 import { isAllowedAddress } from './ip-allowlist.ts';
 import type { LimitVerdict } from './limits.rules.ts';
 

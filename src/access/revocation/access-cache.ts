@@ -8,7 +8,6 @@ import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { findClient, hashClientSecret } from '../clients/clients.service.ts';
 import type { ClientRecord, Principal, SecretFault } from '../identity/callers.ts';
-
 import type { AccessChange } from './access-changes.ts';
 
 /** How long, in ms, a loaded value may be used after its load began. */

@@ -1,10 +1,7 @@
 import { type ClientRecord, type Principal, type SignedToken, unlessInvalid } from '../identity/callers.ts';
-
 import type { AccessDirectory } from '../revocation/access-cache.ts';
 import type { Supervisors } from '../supervisors/supervisors.service.ts';
-
 import { isOfClient, type RefreshTokens, type Revocations } from './revocations.ts';
-
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 interface ManagementDependencies {

@@ -5,7 +5,6 @@ import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
 import { sendFile } from '../shared/served-files.ts';
 import { acceptedRange, bringsForm, rangesOf } from './execution/accepted-types.ts';
-
 import { graphiqlFiles } from './execution/graphiql.ts';
 import type { createGraphqlRuntime, GraphqlDependencies } from './runtime.ts';
 

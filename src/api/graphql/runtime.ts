@@ -11,7 +11,6 @@ import type { OperationRequest } from './execution/documents.ts';
 import { createEngine } from './execution/engine.ts';
 import { ErrorMask } from './execution/error-masking.ts';
 import { type OperationDurations, OperationObserver } from './execution/operation-observer.ts';
-
 import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { SseStreams, sendResponse } from './execution/sse-streams.ts';
 import { UPLOAD_LIMITS, type UploadLimits } from './execution/upload-form.ts';

@@ -1,5 +1,4 @@
 import { bearerOf, type ClientRecord, InvalidTokenError, type Principal } from '../../access/identity/callers.ts';
-
 import type { ClientGuards } from '../../access/limits/client-guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { bindSecrets, embeddedClusterDir, instanceOfSecrets, notWhole, PARTS } from '../../platform/config/secrets.ts';
-
 import { clusterIdentity, ensureCluster } from '../../platform/embedded/cluster.ts';
 import { readDemo } from './demo.ts';
 

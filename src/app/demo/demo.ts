@@ -6,7 +6,6 @@ import { sendMcpMessage } from '../../api/rest/mcp.rest.ts';
 import { showConsole } from '../../api/rest/static-files.rest.ts';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { demoPath, notWhole, PARTS, type Secrets } from '../../platform/config/secrets.ts';
-
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 
 const id = z.string();

@@ -6,7 +6,6 @@ import type { Transactions } from '../../features/transactions/transactions.serv
 import { baseUrlOf } from '../../lib/base-url.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { instanceOfSecrets, notWhole, PARTS, type Secrets } from '../../platform/config/secrets.ts';
-
 import type { Database, Db } from '../../platform/database/database.ts';
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 import { type Demo, type DemoNode, newDemo, readDemo, writeDemo } from './demo.ts';

@@ -8,7 +8,6 @@ import {
   letterPlace,
   originOf,
 } from '../../events/bus/event-bus.ts';
-
 import { isCompactedTopic, REPLAYABLE } from '../../events/bus/topics.ts';
 import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
 import { list, text, wholeNumber } from '../kit/flags.ts';

@@ -1,6 +1,5 @@
 import { readConfig } from '../../platform/config/config.ts';
 import { demoPath, readSecrets } from '../../platform/config/secrets.ts';
-
 import { type CommandBody, CommandError } from '../kit/command.ts';
 import { openFeatures } from '../kit/open-services.ts';
 

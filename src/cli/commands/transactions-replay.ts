@@ -1,5 +1,4 @@
 import { BusUnavailableError, deadLetterTopicOf } from '../../events/bus/event-bus.ts';
-
 import type { Replay, ReplayPlan } from '../../events/bus/replay.ts';
 import { isCompactedTopic, REPLAYABLE, REPUBLISHED } from '../../events/bus/topics.ts';
 import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';

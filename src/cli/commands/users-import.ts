@@ -5,7 +5,6 @@ import { CSV_COLUMNS } from '../../features/user-migrations/csv.rules.ts';
 import { MAX_BULK_ROWS } from '../../features/user-migrations/migration.input.ts';
 import { type MigrationRowRow, rowRanges } from '../../features/user-migrations/migration-files.service.ts';
 import { warningOf } from '../../features/user-migrations/migration-outcome.rules.ts';
-
 import type { MigrationTableRow } from '../../features/user-migrations/migrations.store.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';

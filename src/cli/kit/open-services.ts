@@ -6,7 +6,6 @@ import type { AuditSeals } from '../../audit/seals.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir, readSecrets } from '../../platform/config/secrets.ts';
-
 import type { Database, Db } from '../../platform/database/database.ts';
 import { inUse, lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
 import { Refusal } from '../../platform/errors.ts';

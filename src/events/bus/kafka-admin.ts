@@ -3,7 +3,6 @@ import type { Admin } from 'kafkajs';
 import { backoffMs } from '../../lib/backoff.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag, isDeadLetterTopic } from './event-bus.ts';
-
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { ALL_TOPICS, isCompactedTopic } from './topics.ts';
 

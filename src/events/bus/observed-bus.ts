@@ -1,5 +1,4 @@
 import { Counter, type Metric } from 'prom-client';
-
 import type { Log } from '../../lib/log.ts';
 import { MemoizedRead } from '../../lib/memoized-read.ts';
 import { durations, gauges } from '../../lib/meters.ts';

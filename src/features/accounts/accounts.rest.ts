@@ -2,9 +2,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
 import { type DocumentedSchemas, json } from '../../api/openapi/operation.ts';
-
 import { route, sendPage } from '../../api/rest/route.ts';
-
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { exampleOf } from '../../lib/fields.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';

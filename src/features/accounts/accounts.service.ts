@@ -4,7 +4,6 @@ import { IDS } from '../../lib/example-ids.ts';
 import { columnsOf, instant, int, text, uuid, viewOf } from '../../lib/fields.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { containing, keysetList } from '../../platform/database/keyset-list.ts';
-
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { accountCounts, type Counted } from './account-counts.store.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineTool, listPage, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
-
 import { objectInput, searchInput, textInput, uuidInput } from '../../lib/input.ts';
 import { account, accountView } from './accounts.service.ts';
 

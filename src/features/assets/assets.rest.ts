@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { type DocumentedSchemas, json, responseOf } from '../../api/openapi/operation.ts';
-
 import { route } from '../../api/rest/route.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { IDS } from '../../lib/example-ids.ts';

@@ -3,7 +3,6 @@ import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '.
 import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
 import { loaderPerOperation, tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
 import { clientInput, clientPatchInput, GRANT_TYPES, GRANTS, rotationInput } from './client.input.ts';
 import type { ClientAdministration, ClientWithSecret } from './client-administration.service.ts';

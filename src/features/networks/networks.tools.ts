@@ -8,7 +8,6 @@ import {
   requireScope,
   type ToolCall,
 } from '../../api/mcp/kit/tool.ts';
-
 import { uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';

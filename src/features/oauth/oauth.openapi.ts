@@ -11,7 +11,6 @@ import {
   refTo,
   uri,
 } from '../../api/openapi/operation.ts';
-
 import type { ErrorMessage } from '../../gateway/exchange/refusals.ts';
 import type { serverMetadata } from './metadata.rules.ts';
 import type { OAuthErrorCode } from './oauth-errors.rest.ts';

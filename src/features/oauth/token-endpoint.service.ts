@@ -1,7 +1,6 @@
 import type { ClientRecord } from '../../access/identity/callers.ts';
 import type { ClientGuards, GuardedRequest } from '../../access/limits/client-guards.ts';
 import type { Throttle, WrongSecrets } from '../../access/limits/throttle.ts';
-
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import { isObject } from '../../lib/json.ts';
 import { BASIC_CHALLENGE, invalidRequest, parseOrReject, Refusal } from '../../platform/errors.ts';

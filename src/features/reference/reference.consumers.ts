@@ -5,7 +5,6 @@ import {
   type Subscription,
   withDeadLetters,
 } from '../../events/bus/event-bus.ts';
-
 import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
 import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
 import { parseReferenceChange } from './reference.input.ts';

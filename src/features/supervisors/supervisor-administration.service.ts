@@ -16,7 +16,6 @@ import {
   SUPERVISOR_COLUMNS,
   type SupervisorRow,
 } from '../../access/supervisors/supervisors.service.ts';
-
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';

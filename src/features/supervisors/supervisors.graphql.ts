@@ -5,7 +5,6 @@ import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/
 import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
 import { callerOf, loaderPerOperation, tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-
 import { connectionResolver } from '../../api/graphql/kit/pages.ts';
 import { currentPasswordInput, passwordInput, roleInput, supervisorInput } from './supervisor.input.ts';
 import type { SupervisorAdministration } from './supervisor-administration.service.ts';

@@ -5,7 +5,6 @@ import {
   type Subscription,
   withDeadLetters,
 } from '../../events/bus/event-bus.ts';
-
 import { TOPICS } from '../../events/bus/topics.ts';
 import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';

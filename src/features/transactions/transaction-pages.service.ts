@@ -10,7 +10,6 @@ import {
   type PagedList,
   startingWith,
 } from '../../platform/database/keyset-list.ts';
-
 import {
   STATUS,
   type TransactionCollection,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineTool, listPage, orNotFound, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
-
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { instant } from '../../lib/fields.ts';
 import { objectInput, readAs } from '../../lib/input.ts';

@@ -20,7 +20,6 @@ import type {
   MigrationRowRow,
 } from './migration-files.service.ts';
 import { type SkipReason, warningOf } from './migration-outcome.rules.ts';
-
 import type { MigrationTableRow } from './migrations.store.ts';
 import type { ProgressFeeds } from './progress-feeds.service.ts';
 import type { UserMigrations } from './user-migrations.service.ts';

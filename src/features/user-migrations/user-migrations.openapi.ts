@@ -10,7 +10,6 @@ import {
   refTo,
   requiringMember,
 } from '../../api/openapi/operation.ts';
-
 import { instant, uuid } from '../../lib/fields.ts';
 import type { userView } from '../users/users.service.ts';
 import { bulkRows, migrateUserInput, migrateUsersInput } from './migration.input.ts';

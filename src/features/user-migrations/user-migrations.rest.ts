@@ -2,7 +2,6 @@ import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { json, limitedHeadersOf, parameterOf, refTo, responseOf } from '../../api/openapi/operation.ts';
 import { respondIdempotently, route } from '../../api/rest/route.ts';
-
 import { readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import type { IdempotentResponses, StoredResponse } from '../../idempotency/idempotent-responses.ts';

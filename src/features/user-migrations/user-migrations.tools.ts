@@ -10,7 +10,6 @@ import {
   pageOutput,
   type ToolCall,
 } from '../../api/mcp/kit/tool.ts';
-
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';

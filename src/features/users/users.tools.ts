@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineTool, listPage, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
-
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, searchInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';

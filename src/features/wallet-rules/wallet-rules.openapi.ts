@@ -8,7 +8,6 @@ import {
   refTo,
   requiringMember,
 } from '../../api/openapi/operation.ts';
-
 import { conditionInput, MAX_DEPTH, MAX_LEAVES, ruleLogicInput, walletRuleInput } from './wallet-rule.input.ts';
 
 documentedInputs.set(ruleLogicInput, refTo('RuleLogic'));

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
 import { limitedHeadersOf, parameterOf, refTo, responseOf } from '../../api/openapi/operation.ts';
 import { respondIdempotently, route, sendEmpty } from '../../api/rest/route.ts';
-
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import type { IdempotentResponses } from '../../idempotency/idempotent-responses.ts';

@@ -10,7 +10,6 @@ import {
   pageOutput,
   ToolError,
 } from '../../api/mcp/kit/tool.ts';
-
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';

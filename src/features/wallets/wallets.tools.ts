@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineTool, listPage, pageArguments, pageOutput, type ToolCaller } from '../../api/mcp/kit/tool.ts';
-
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';

@@ -1,9 +1,7 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { headersOf, type Operation, parameterOf, refTo, responses } from '../../api/openapi/operation.ts';
-
 import { route, sendEmpty } from '../../api/rest/route.ts';
-
 import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { callerAddress } from '../../lib/ip-address.ts';

@@ -13,9 +13,7 @@ import { announcesBody } from '../exchange/capture.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { refuse } from '../exchange/responses.ts';
 import { badGateway, replaceOwnAddresses, requestFields, unavailable } from './headers.ts';
-
 import { openTunnel, RequestBody, UpstreamResponse } from './transfer.ts';
-
 import type { CallError, UpstreamCall, UpstreamCalls } from './upstream-call.ts';
 
 /** The most attempts of a request. Repeating one that the upstream may have processed is for the client to decide. */

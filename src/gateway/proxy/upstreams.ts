@@ -4,7 +4,6 @@ import type { AccessWatch } from '../../access/revocation/access-watch.ts';
 import type { Log } from '../../lib/log.ts';
 import { counters, gauges } from '../../lib/meters.ts';
 import { type GatewayConfig, isRemote, type RemoteService } from '../endpoints/gateway-config.ts';
-
 import { Upstream } from '../endpoints/upstream.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding } from './forwarding.ts';

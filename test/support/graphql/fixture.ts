@@ -5,7 +5,6 @@ import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
 import { print } from 'graphql';
 import { Passwords } from '../../../src/access/credentials/passwords.ts';
 import { InvalidTokenError, type Principal } from '../../../src/access/identity/callers.ts';
-
 import { PERMISSIONS, type Permission } from '../../../src/access/identity/permissions.rules.ts';
 import { AccessDirectory, DenyList } from '../../../src/access/revocation/access-cache.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';

@@ -23,7 +23,6 @@ import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
 import { declaredVariables, fragmentsOf, type GraphqlBatch, limitError, operationsOf } from '../execution/documents.ts';
-
 import { traitsOf } from '../kit/field-traits.ts';
 
 const MAX_DEPTH = 15;

@@ -21,7 +21,6 @@ import { heldMemory } from '../../../platform/waiting-request.ts';
 import { acceptedTypes, bringsForm, GRAPHQL_TYPE, JSON_TYPE, SSE } from '../execution/accepted-types.ts';
 import { badRequest, KNOWN_MEMBERS, limitError, type OperationRequest } from '../execution/documents.ts';
 import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/error-masking.ts';
-
 import { once } from '../execution/shared-results.ts';
 import type { SseStreams } from '../execution/sse-streams.ts';
 import { type UploadDependencies, UploadForm } from '../execution/upload-form.ts';
