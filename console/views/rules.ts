@@ -124,9 +124,7 @@ function Activity({ rule, onRestore }: { rule: Rule; onRestore(version: Restored
   const columns: readonly Column<Version>[] = [
     { title: 'Version', isNumber: true, cell: ({ version }) => version },
     { title: 'What', cell: (row) => html`<${Change} ...${{ row, before: beforeOf(row), walletId }} />` },
-    { title: 'Who', cell: ({ subject, clientId }) => html`<${Who} ...${{ subject, clientId }} />` },
-    { title: 'When', cell: ({ at }) => html`<${Time} at=${at} isAbsolute />` },
-    { title: 'Request', cell: ({ correlationId: id }) => html`<${Id} id=${id} link=${linkTo(['audit'], { correlationId: id ?? '' })} />` },
+    { title: 'Who and when', cell: Who },
     { title: 'Restore', cell: restore },
   ];
   return html`<details open=${place.value.query.has('history')}><summary>Activity: version ${rule.version}, changed <${Time} at=${rule.updatedAt} />${
@@ -137,11 +135,10 @@ function Activity({ rule, onRestore }: { rule: Rule; onRestore(version: Restored
       html`<${List} label="Activity" noun="versions" of=${versions} pages=${asked.pages} columns=${columns} keyOf=${({ version }: Version) => version} />`}<//></details>`;
 }
 
-function Who({ subject, clientId }: Pick<Version, 'subject' | 'clientId'>) {
-  if (!subject) return html`<span class="muted">not known</span>`;
-  return html`<${Named} source=${actors} id=${subject} />${
-    clientId && clientId !== subject && html`<small class="through">through <${Name} source=${actors} id=${clientId} /></small>`
-  }`;
+function Who({ subject, clientId, at, correlationId: id }: Version) {
+  const client = clientId && clientId !== subject && html`<small>through <${Name} source=${actors} id=${clientId} /></small>`;
+  return html`<div class="who">${subject ? html`<${Named} source=${actors} id=${subject} />` : html`<span class="muted">not known</span>`}${client}
+    <small><${Time} at=${at} isAbsolute /></small><${Id} id=${id} link=${linkTo(['audit'], { correlationId: id ?? '' })} /></div>`;
 }
 
 /** The members that no sentence has. */
