@@ -95,7 +95,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'portcullis status on real servers'
       what: 'database is down',
       page: 'docs/operations/postgresql.md#the-database-is-down',
     });
-    expect((await portcullis(['status'], env)).out).toContain('database      down\n');
+    expect((await portcullis(['status'], env)).out).toContain('database       down\n');
   });
 });
 
