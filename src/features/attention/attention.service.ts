@@ -30,7 +30,6 @@ export interface Attention {
 }
 
 type Found = Omit<Attention, 'kind'>;
-type TransactionColumns = ExpressionBuilder<Scoped<Tables>, 'transactions'>;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -76,8 +75,7 @@ export class AttentionFinder {
       quota: () => this.#quotas(nodeId, now),
       migration: () => this.#migrations(nodeId, now),
     };
-    const kinds = Object.entries(finders) as [Attention['kind'], () => Promise<Found[]>][];
-    const found = kinds
+    const found = (Object.entries(finders) as [Attention['kind'], () => Promise<Found[]>][])
       .filter(([kind]) => permissions.has(ATTENTION_NEEDS[kind]))
       .map(async ([kind, find]) => (await find()).map((group) => ({ kind, ...group })));
     return (await Promise.all(found)).flat();
@@ -87,7 +85,7 @@ export class AttentionFinder {
   async #transactions(
     nodeId: string,
     reason: 'error' | 'status' | 'done_seen',
-    where: (eb: TransactionColumns) => Expression<SqlBool>[],
+    where: (eb: ExpressionBuilder<Scoped<Tables>, 'transactions'>) => Expression<SqlBool>[],
   ): Promise<Found[]> {
     const rows = await this.#deps.db.forNode(nodeId).run((k) =>
       k
@@ -123,8 +121,10 @@ export class AttentionFinder {
     const supervisors = await db
       .forNode(nodeId)
       .run((k) => k.selectFrom('supervisors').select(['id', 'username']).where('status', '=', 'active').limit(COUNTED));
-    const usernames = supervisors.map(({ username }) => username);
-    const locked = await locks.lockedUntil(nodeId, usernames);
+    const locked = await locks.lockedUntil(
+      nodeId,
+      supervisors.map(({ username }) => username),
+    );
     return supervisors.flatMap(({ id, username }) => {
       const untilMs = locked.get(username);
       return untilMs === undefined
@@ -135,17 +135,14 @@ export class AttentionFinder {
 
   /** The clients that have used nearly all requests of the month. */
   async #quotas(nodeId: string, nowMs: number): Promise<Found[]> {
-    const month = monthText(monthAtOf(nowMs));
-    const rows = await this.#deps.db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .selectFrom('client_quotas')
-          .innerJoin('clients', 'clients.id', 'client_quotas.client_id')
-          .select(['clients.id', 'clients.name', 'used', 'monthly_limit', 'last_used_at'])
-          .where('month', '=', month)
-          .where('clients.status', '=', 'active'),
-      );
+    const rows = await this.#deps.db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('client_quotas')
+        .innerJoin('clients', 'clients.id', 'client_quotas.client_id')
+        .select(['clients.id', 'clients.name', 'used', 'monthly_limit', 'last_used_at'])
+        .where('month', '=', monthText(monthAtOf(nowMs)))
+        .where('clients.status', '=', 'active'),
+    );
     return rows
       .filter(({ used, monthly_limit: limit }) => limit !== null && Number(used) >= NEARLY_ALL * limit)
       .map(({ id, used, monthly_limit: limit, last_used_at: at }) => ({

@@ -1,6 +1,6 @@
 import { type Builder, enumOf, implement } from '../../api/graphql/kit/builder.ts';
 import { searchInput, wholeNumberInput } from '../../lib/input.ts';
-import type { Search, SearchHit, SearchKind } from './search.service.ts';
+import type { Search, SearchHit } from './search.service.ts';
 
 declare module '../../api/shared/services.ts' {
   interface FeatureServices {
@@ -10,7 +10,7 @@ declare module '../../api/shared/services.ts' {
 
 /** Adds the search over all kinds of things. */
 export function addSearch(builder: Builder): void {
-  const kind = enumOf<SearchKind>(builder, 'SearchKind', 'A kind of what a search finds.', {
+  const kind = enumOf<SearchHit['kind']>(builder, 'SearchKind', 'A kind of what a search finds.', {
     transaction: 'A transaction: by its id or hash, or their beginning. Needs transactions:read.',
     user: 'A user: by the id or its beginning, or as `users` searches. Needs users:read.',
     account: 'An account: by its id or its beginning, or part of the name. Needs accounts:read.',

@@ -21,12 +21,9 @@ const SEARCH_NEEDS = {
   request: 'audit:read',
 } as const satisfies Record<string, Permission>;
 
-/** The kinds of what a search finds. */
-export type SearchKind = keyof typeof SEARCH_NEEDS;
-
 /** Something that a search found: its id, what it is called, and the id of what it belongs to. */
 export interface SearchHit {
-  kind: SearchKind;
+  kind: keyof typeof SEARCH_NEEDS;
   id: string;
   title: string;
   within: string | null;
@@ -71,29 +68,28 @@ export class Search {
     const pattern = containing(text);
     const [from, to] = uuidsThatBegin(text.toLowerCase());
     const page = { size: first, backward: true, after: undefined, before: undefined };
-    const finders: Record<SearchKind, () => Promise<Found[]>> = {
-      transaction: async () => {
-        const { rows } = await transactionPages.page(nodeId, { search: text }, page);
-        return rows.map(({ id, collection, type }) => ({ id, title: typeName(collection, type) ?? `Type ${type}` }));
-      },
-      user: async () => {
-        const ids = await run((k) =>
-          k
-            .selectFrom('users')
-            .select('id')
-            .where((eb) => eb.between('id', from, to))
-            .limit(first),
-        );
-        const { rows } = await userPages.page(nodeId, { search: text }, page);
-        const users = [
+    const users = () =>
+      run((k) =>
+        k
+          .selectFrom('users')
+          .select('id')
+          .where((eb) => eb.between('id', from, to))
+          .limit(first),
+      );
+    const finders: Record<SearchHit['kind'], () => Promise<Found[]>> = {
+      transaction: async () =>
+        (await transactionPages.page(nodeId, { search: text }, page)).rows.map(({ id, collection, type }) => ({
+          id,
+          title: typeName(collection, type) ?? `Type ${type}`,
+        })),
+      user: async () =>
+        [
           ...(await userPages.byIds(
             nodeId,
-            ids.map(({ id }) => id),
+            (await users()).map(({ id }) => id),
           )),
-          ...rows,
-        ];
-        return users.map(({ id, name, surname, email }) => ({ id, title: `${name} ${surname}`.trim() || email || id }));
-      },
+          ...(await userPages.page(nodeId, { search: text }, page)).rows,
+        ].map(({ id, name, surname, email }) => ({ id, title: `${name} ${surname}`.trim() || email || id })),
       account: () =>
         run((k) =>
           k
@@ -158,23 +154,20 @@ export class Search {
             .where((eb) => eb.or([eb('username', 'ilike', pattern), eb.between('id', from, to)]))
             .limit(first),
         ),
-      request: async () => {
-        const since = new Date(nowMs() - WEEK_MS).toISOString();
-        const { rows } = await auditPages.page(
-          nodeId,
-          { correlationId: text, since },
-          { ...page, size: 1, backward: false },
-        );
-        return rows.map(({ operation, path }) => ({ id: text, title: operation ?? path }));
-      },
+      request: async () =>
+        (
+          await auditPages.page(
+            nodeId,
+            { correlationId: text, since: new Date(nowMs() - WEEK_MS).toISOString() },
+            { ...page, size: 1, backward: false },
+          )
+        ).rows.map(({ operation, path }) => ({ id: text, title: operation ?? path })),
     };
-    const kinds = Object.entries(finders) as [SearchKind, () => Promise<Found[]>][];
-    const found = kinds
+    const found = (Object.entries(finders) as [SearchHit['kind'], () => Promise<Found[]>][])
       .filter(([kind]) => permissions.has(SEARCH_NEEDS[kind]))
-      .map(async ([kind, find]) => {
-        const hits = new Map((await find()).map((hit) => [hit.id, { kind, within: null, ...hit }]));
-        return [...hits.values()].slice(0, first);
-      });
+      .map(async ([kind, find]) =>
+        [...new Map((await find()).map((hit) => [hit.id, { kind, within: null, ...hit }])).values()].slice(0, first),
+      );
     return (await Promise.all(found)).flat();
   }
 }
