@@ -18,7 +18,6 @@ const UNITS = [
 ] as const;
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const LOCAL_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const RELATIVE = new Intl.RelativeTimeFormat('en', { style: 'short' });
 
 const now = signal(Date.now());
@@ -34,11 +33,13 @@ export function absolute(at: string): string {
   return zone.value === 'utc' ? utc(date) : LOCAL.format(date);
 }
 
-/** Returns a time of the present day by its hour and minute, another one in full. */
+/** Returns a time of the present day by its hour and minute, another one with its day. */
 export function clock(at: string): string {
-  const [day, time] = zone.value === 'utc' ? [at.slice(0, 10), at.slice(11, 16)] : [new Date(at).toDateString(), CLOCK.format(new Date(at))];
-  const isToday = day === (zone.value === 'utc' ? new Date().toISOString().slice(0, 10) : new Date().toDateString());
-  return isToday ? time : absolute(at);
+  const place = zone.value === 'utc' ? { timeZone: 'UTC' } : {};
+  const dayOf = (date: Date) => date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...place });
+  const time = new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', ...place });
+  const day = dayOf(new Date(at));
+  return day === dayOf(new Date()) ? time : `${day}, ${time}`;
 }
 
 /** Returns how long ago a time was, or how far ahead it is; in words of the largest unit. */

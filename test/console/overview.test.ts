@@ -47,6 +47,12 @@ describeReal('chromium', 'the overview', () => {
     // The oldest of those that are stuck is first.
     expect((await texts()).slice(2)).toEqual(['Stuck 1 × started', 'Stuck 1 × in progress']);
     await takePicture(page, 'console-overview', 640);
+    // On a phone the reason has room beside its kind.
+    await page.setViewportSize({ width: 390, height: 844 });
+    const room =
+      "Math.min(...Array.from(document.querySelectorAll('.concerns a > span:not(.badge, .muted)'), (one) => one.clientWidth || one.getBoundingClientRect().width))";
+    expect(await page.evaluate<number>(room)).toBeGreaterThan(150);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await groups.filter({ hasText: 'started' }).click();
     const group = page.getByRole('region', { name: 'Group' });
     await group.getByText('The first waits for the chain processor to prepare and sign it.').waitFor();
