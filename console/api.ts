@@ -68,6 +68,18 @@ export async function ask<Result, Variables>(
     });
 }
 
+/** Fetches a file by a path that the API has returned. */
+export async function download(path: string): Promise<Blob> {
+  const headers = { authorization: `Bearer ${await accessToken()}` };
+  const response = await fetch(new URL(path, document.baseURI), { headers });
+  if (response.ok) return response.blob();
+  throw new Error(
+    response.status === 404
+      ? 'The file was deleted meanwhile, or somebody else has just downloaded it. Try again.'
+      : `The server returned HTTP status ${response.status}.`,
+  );
+}
+
 /** An error that comes as data, in place of the requested object. */
 type Refused = { __typename: string; message: string; issues?: Issue[]; permission?: string; reason?: string };
 

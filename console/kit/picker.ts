@@ -6,7 +6,7 @@ import { Field, type FieldInput, inputOf } from './form.ts';
 import { Id } from './text.ts';
 
 /** Something that can be picked: its id, its name, what tells it from others of that name, the id of what it belongs to, and its chain. */
-export type Option = { id: string; text: string; detail?: string | undefined; of?: string; chain?: string | undefined };
+export type Option = { id: string; text: string; detail?: string | undefined; of?: string; chain?: string | undefined; isClient?: boolean };
 
 /** Where options come from: the first whose names contain a text, and the one with an id, undefined where there is none. */
 export interface Source {

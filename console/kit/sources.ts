@@ -65,7 +65,10 @@ export const actors: Source = sourceOf(async () => {
   if (!may('clients:manage')) return [];
   const { supervisors, clients } = await ask(FindActorsDocument, {});
   const people = nodesOf(supervisors).map(({ id, username }) => ({ id, text: username }));
-  return [...people, ...nodesOf(clients).map(({ id, name }) => ({ id, text: people.some(({ text }) => text === name) ? `${name} (API client)` : name }))];
+  return [
+    ...people,
+    ...nodesOf(clients).map(({ id, name }) => ({ id, isClient: true, text: people.some(({ text }) => text === name) ? `${name} (API client)` : name })),
+  ];
 });
 
 export const networks: Source = sourceOf(async () =>

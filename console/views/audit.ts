@@ -1,23 +1,35 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from '../generated/graphql.ts';
+import { download, mutate } from '../api.ts';
+import {
+  type ExportPartsFragment as AuditExport,
+  AuditExportsDocument,
+  type AuditFilter,
+  AuditRecordsDocument,
+  type AuditRecordsQuery,
+  RequestAuditExportDocument,
+} from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Entry, Select } from '../kit/form.ts';
-import { type Column, List, nodesOf, Tabs, usePages } from '../kit/list.ts';
+import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/list.ts';
 import { Sheet } from '../kit/overlay.ts';
-import { Answer, Empty, Page } from '../kit/page.ts';
+import { Answer, Empty, FailureBox, Page, useAction, useAsk } from '../kit/page.ts';
 import { Named, UUID, UUIDS, useFound } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
-import { Badge, Copy, Facts, Id, Time, words } from '../kit/text.ts';
+import { Badge, Copy, counted, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
 import { viewer } from '../session.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<(typeof NAMES)[number], string>;
 
-const NAMES = ['correlationId', 'path', 'operation', 'subject', 'status', 'range', 'since', 'until', 'own'] as const;
+const NAMES = [
+  ...(['correlationId', 'correlationIds', 'path', 'operation', 'subject', 'clientId', 'status', 'range', 'since', 'until', 'own', 'changes'] as const),
+  // The correlation id and the id of the record that is open, and whether exports are.
+  ...(['record', 'exports'] as const),
+];
 const CLASSES = [['', 'All'], ...Object.entries({ 2: 'Succeeded', 4: 'Rejected (4xx)', 5: 'Failed (5xx)' })];
 /** Quick ranges of time, in minutes. */
-const RANGES = [['', 'Any time'], ...Object.entries({ 15: '15 min', 60: '1 h', 1440: '24 h' })];
+const RANGES = [['', 'Any time'], ...Object.entries({ 15: '15 min', 60: '1 h', 1440: '24 h', 10080: 'Last 7 days' })];
 /** The time in ms between looks for a record that is still on its way. */
 const LOOK_MS = 2_000;
 
@@ -25,16 +37,28 @@ function searchOf(query: URLSearchParams): Search {
   return Object.fromEntries(NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Search;
 }
 
-function filterOf({ status, range, own, ...texts }: Search): AuditFilter {
+function filterOf({ status, range, own, changes, correlationIds, record: _record, exports: _exports, ...texts }: Search): AuditFilter {
   const { path, since, ...exact } = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text || null]));
-  const minutes = RANGES.some(([minutes]) => minutes === range) ? Number(range) : 0;
   return {
     ...exact,
+    correlationIds: correlationIds ? correlationIds.split(',') : null,
+    changesOnly: changes === 'only',
     pathPrefix: path ?? null,
-    since: minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : (since ?? null),
+    since: startOf(range) || (since ?? null),
     statusClass: /^[1-5]$/.test(status) ? Number(status) : null,
     hideReadsOf: own === 'shown' || texts.correlationId || texts.subject ? null : (viewer.value?.subject ?? null),
   };
+}
+
+/** Returns the time at which a quick range begins now; nothing for another range. */
+function startOf(range: string): string {
+  const minutes = RANGES.some(([minutes]) => minutes === range) ? Number(range) : 0;
+  return minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : '';
+}
+
+/** Returns the link to a search whose times mean the same to others, whenever they open it. */
+function lastingLink({ range, since, ...search }: Search): string {
+  return new URL(linkTo(['audit'], { ...search, since: startOf(range) || since }), location.href).href;
 }
 
 /** Returns what a text in the search box names: a path, an operation of GraphQL, or a correlation id. */
@@ -91,18 +115,23 @@ export function show() {
 
 /** The requests of the tenant and their responses: a search, whose values stand in the address. */
 function AuditPage() {
-  const search = searchOf(place.value.query);
-  return html`<${Page} title="Audit">
-    <${SearchForm} search=${search} />
-    <${Records} key=${JSON.stringify(search)} search=${search} />
+  const { record, exports, ...search } = searchOf(place.value.query);
+  const whole = { ...search, record, exports };
+  const show = (opened: Partial<Search>) => go(linkTo(['audit'], { ...whole, ...opened }));
+  const actions = html`<${Copy} text=${lastingLink(whole)} label="Copy link" />
+    <button type="button" aria-haspopup="dialog" onClick=${() => show({ exports: 'shown' })}>Export</button>`;
+  return html`<${Page} title="Audit" actions=${actions}>
+    <${SearchForm} search=${whole} />
+    <${Records} key=${JSON.stringify(search)} search=${whole} show=${show} />
+    ${exports && html`<${Exports} search=${whole} onClose=${() => show({ exports: '' })} />`}
   <//>`;
 }
 
 /** What a search has found; one request that its correlation id names, in full. */
-function Records({ search }: { search: Search }) {
+function Records({ search, show }: { search: Search; show: (opened: Partial<Search>) => void }) {
   const filter = useMemo(() => filterOf(search), []);
   const asked = usePages(AuditRecordsDocument, { filter });
-  const [open, setOpen] = useState<AuditRecord>();
+  const setOpen = (record?: AuditRecord) => show({ record: record ? `${record.correlationId} ${record.id}` : '' });
   const opener = (record: AuditRecord) =>
     html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${operationWords(record)}</button>`;
   const columns: readonly Column<AuditRecord>[] = [
@@ -119,7 +148,82 @@ function Records({ search }: { search: Search }) {
     if (search.correlationId !== '' && !second) return Object.values(PARTS).map((part) => part(record));
     return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${columns} onOpen=${setOpen} />`;
   }}<//>
-  ${open && html`<${RecordSheet} record=${open} onClose=${() => setOpen(undefined)} />`}`;
+  ${search.record && html`<${OpenRecord} key=${search.record} of=${search.record} listed=${asked.data} onClose=${() => setOpen()} />`}`;
+}
+
+/** The record that the address names: one of the list, or of another page or time. */
+function OpenRecord({ of, listed, onClose }: { of: string; listed: AuditRecordsQuery | undefined; onClose: () => void }) {
+  const [correlationId = '', id] = of.split(' ');
+  const known = listed && nodesOf(listed.auditRecords).find((record) => record.id === id);
+  const asked = useAsk(AuditRecordsDocument, listed && !known ? { filter: { correlationId } } : undefined);
+  const found = known ?? (asked.data && nodesOf(asked.data.auditRecords).find((record) => record.id === id));
+  if (found) return html`<${RecordSheet} record=${found} onClose=${onClose} />`;
+  return (
+    asked.data &&
+    html`<${Sheet} title="Record" onClose=${onClose}><${Empty} icon="search">This record is not here any more, or belongs to another tenant.<//><//>`
+  );
+}
+
+/** The time in ms between looks at an export that is not ready yet. */
+const EXPORT_LOOK_MS = 1_000;
+const TONES: Partial<Record<AuditExport['status'], 'good' | 'bad' | 'busy'>> = { WAITING: 'busy', RUNNING: 'busy', READY: 'good', FAILED: 'bad' };
+
+/** Asks for an export of what the search finds, and shows the last ones: how far they are, and their files. */
+function Exports({ search, onClose }: { search: Search; onClose: () => void }) {
+  const asked = useAsk(AuditExportsDocument, { first: 5 });
+  const { run, isBusy, failure } = useAction();
+  const isOpen = asked.data && nodesOf(asked.data.auditExports).some(({ status }) => status === 'WAITING' || status === 'RUNNING');
+  useEffect(() => {
+    const timer = isOpen ? setInterval(asked.reload, EXPORT_LOOK_MS) : undefined;
+    return () => clearInterval(timer);
+  }, [isOpen]);
+  // An export has all reads, also those that the list hides from who makes it.
+  const filter = { ...filterOf({ ...search, own: 'shown' }) };
+  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null && value !== false));
+  const request = () => mutate(RequestAuditExportDocument, { filter }).then(asked.reload);
+  const save = ({ id, downloadPath }: AuditExport) =>
+    run(() =>
+      download(downloadPath ?? '')
+        .then((file) => saveFile(file, `audit-export-${id}.zip`))
+        .finally(asked.reload),
+    );
+  return html`<${Sheet} title="Export audit records" onClose=${onClose}>
+    <p>The records of this search as CSV and JSON Lines in one archive, with their seals, by which others can verify them without this service.</p>
+    <${Chosen} of=${given} />
+    <p class="actions"><button type="button" class="primary" disabled=${isBusy || isOpen} onClick=${() => run(request)}>Export these records</button></p>
+    <${FailureBox} failure=${failure} />
+    <${Answer} asked=${asked}>${({ auditExports }: { auditExports: { edges: { node: AuditExport }[] } }) =>
+      nodesOf(auditExports).map((one) => html`<${OneExport} key=${one.id} of=${one} isBusy=${isBusy} onSave=${() => save(one)} />`)}<//>
+  <//>`;
+}
+
+/** The members of a filter, in words. */
+function Chosen({ of }: { of: Record<string, unknown> }) {
+  const shown = Object.entries(of).map(([name, value]): [string, unknown] => {
+    if (name === 'since' || name === 'until') return [words(name), html`<${Time} at=${value} isAbsolute />`];
+    if (name === 'subject' || name === 'clientId') return [name === 'subject' ? 'Who' : 'Client', html`<${Named} source=${actors} id=${value} />`];
+    return name === 'node' ? ['', ''] : [words(name), String(value).replaceAll(',', ', ')];
+  });
+  return shown.length === 0 ? html`<p class="muted">All records of the tenant.</p>` : html`<${Facts} of=${shown} />`;
+}
+
+function OneExport({ of, isBusy, onSave }: { of: AuditExport; isBusy: boolean; onSave: () => void }) {
+  const { id, status, asked, records, total, problems, reason, createdAt, expiresAt } = of;
+  const isRunning = status === 'RUNNING' && total !== null;
+  const isVerifying = isRunning && records === total;
+  return html`<section class="card" aria-label=${`Export ${id}`}>
+    <p><${Badge} tone=${TONES[status]}>${words(status)}<//> <${Time} at=${createdAt} isAbsolute /> <${Named} source=${actors} id=${of.requestedBy} /></p>
+    <${Chosen} of=${asked} />
+    ${isRunning && html`<progress aria-label="Records written" max=${Math.max(total, 1)} value=${records} />`}
+    <p role="status">${isVerifying ? 'Verifying the period …' : total !== null && `${records.toLocaleString('en')} of ${counted(total, 'record')}`}</p>
+    ${problems ? html`<p class="warning">${counted(problems, 'problem')} found in this period by the verification: ask the operator.</p>` : ''}
+    ${reason && html`<p class="warning">It failed: ${reason}.</p>`}
+    ${
+      status === 'READY' &&
+      html`<p class="actions"><button type="button" class="primary" disabled=${isBusy} onClick=${onSave}>Download</button>
+        <span class="muted">Until <${Time} at=${expiresAt} isAbsolute />. A copy is not reached by later erasures.</span></p>`
+    }
+  </section>`;
 }
 
 function RecordSheet({ record, onClose }: { record: AuditRecord; onClose: () => void }) {
@@ -132,17 +236,22 @@ function RecordSheet({ record, onClose }: { record: AuditRecord; onClose: () => 
 
 /** The inputs of a search, which begin with the values of the address; each change is a search. */
 function SearchForm({ search }: { search: Search }) {
-  const people = useFound(actors, '').map(({ id, text }) => [id, text] as const);
-  const { correlationId, path, operation, subject, status, range, since, until, own } = search;
-  const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, ...given }));
+  const found = useFound(actors, '');
+  const people = found.map(({ id, text }) => [id, text] as const);
+  const { correlationId, correlationIds, path, operation, subject, clientId, status, range, since, until, own, changes } = search;
+  const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, record: '', ...given }));
   const setOne = (name: keyof Search) => (value: string) => set({ [name]: value });
   const setTime = (name: keyof Search) => (value: string) => set({ [name]: value, range: '' });
+  // Of a client, also what it tried with a wrong secret, which has no subject.
+  const setWho = (id: string) => set(found.some((one) => one.id === id && one.isClient) ? { clientId: id, subject: '' } : { subject: id, clientId: '' });
   const setRange = (range: string) => set({ range, since: '', until: '' });
   return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
     <${Entry} label="Correlation id, path or operation" placeholder="/v1/wallets, replaceWalletRule" type="search"
       value=${correlationId || path || operation} onEnter=${(text: string) => set(namedBy(text))} />
-    ${people.length > 0 && html`<${Select} label="Who" value=${subject} onChange=${setOne('subject')} options=${[['', 'Anybody'], ...people]} />`}
+    ${people.length > 0 && html`<${Select} label="Who" value=${subject || clientId} onChange=${setWho} options=${[['', 'Anybody'], ...people]} />`}
     <${Check} label="Hide my own reads" checked=${own !== 'shown'} onChange=${(isHidden: boolean) => set({ own: isHidden ? '' : 'shown' })} />
+    <${Check} label="Changes only" checked=${changes === 'only'} onChange=${(isOnly: boolean) => set({ changes: isOnly ? 'only' : '' })} />
+    ${correlationIds && html`<p class="actions">Requests that changed one rule <button type="button" onClick=${() => set({ correlationIds: '' })}>Show all</button></p>`}
     <p class="actions"><a href=${linkTo(['audit'])}>Clear</a></p>
   </form>
   <div class="actions"><${Tabs} label="Status" value=${status} onChange=${setOne('status')} tabs=${CLASSES} />

@@ -116,6 +116,7 @@ function Activity({ rule, onRestore }: { rule: Rule; onRestore(version: Restored
   const known = [...shown, ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
   const beforeOf = ({ version }: Version) => known.find((other) => other.version === version - 1);
   const author = known.find(({ version }) => version === rule.version)?.subject;
+  const requests = known.flatMap(({ correlationId }) => correlationId ?? []).slice(0, 100);
   const restore = (row: Version) => {
     const draft = draftOfVersion(row);
     if (row.deleted || !may('wallet-rules:write') || differing(draft, now).length === 0) return null;
@@ -132,7 +133,8 @@ function Activity({ rule, onRestore }: { rule: Rule; onRestore(version: Restored
   }</summary>
     <p class="muted">Id: <${Id} id=${ruleId} /></p>
     <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: RuleVersionsQuery) =>
-      html`<${List} label="Activity" noun="versions" of=${versions} pages=${asked.pages} columns=${columns} keyOf=${({ version }: Version) => version} />`}<//></details>`;
+      html`<${List} label="Activity" noun="versions" of=${versions} pages=${asked.pages} columns=${columns} keyOf=${({ version }: Version) => version} />`}<//>
+    ${may('audit:read') && requests.length > 0 && html`<p class="actions"><a href=${linkTo(['audit'], { correlationIds: requests.join(','), exports: 'shown' })}>Export the requests of these versions</a></p>`}</details>`;
 }
 
 function Who({ subject, clientId, at, correlationId: id }: Version) {

@@ -105,6 +105,7 @@ function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> 
       <p class="actions end">${button('Set the password', setPassword, password !== '')}</p>
     </div>
     <${FailureBox} failure=${action.failure} />
+    ${may('audit:read') && html`<p class="actions"><a href=${linkTo(['audit'], { subject: id, exports: 'shown' })}>Export the requests of ${username}</a></p>`}
     <p class="actions end">
       <${ConfirmButton} title=${`End the sessions of ${username}?`} verb="End the sessions" act=${endSessions}><p>${username} is signed out everywhere, and may sign in again.</p><//>
       ${

@@ -2,13 +2,14 @@ import { mutate } from '../api.ts';
 import { EraseUserDocument, type UserPartsFragment as User, UserDocument, UsersDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Input } from '../kit/form.ts';
-import { type Column, factsOf, Listing } from '../kit/list.ts';
+import { type Column, factsOf, Listing, saveFile } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
 import { Empty, Found, may, Needs, Page, useAsk, useSettled } from '../kit/page.ts';
 import { UUID, useName } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { Badge, Copy, counted, Facts, Id, Time } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
+import { viewer } from '../session.ts';
 
 function nameOf({ name, surname, email, externalId, erasedAt }: User): string {
   return `${name} ${surname}`.trim() || email || externalId || (erasedAt ? 'Erased user' : 'User without a name');
@@ -69,8 +70,21 @@ function Receipt({ id, erasedAt, erasure }: User) {
   const removed = erasure && ` Removed from ${counted(erasure.records, 'audit record')} and ${counted(erasure.responses, 'stored response')}.`;
   const by = erasure?.by ?? '';
   const name = useName(actors, by);
+  const { tenantName, nodeId } = viewer.value ?? {};
+  const facts = {
+    tenant: tenantName ?? nodeId,
+    user: id,
+    erased_at: erasedAt,
+    erased_by: by,
+    erased_by_name: name,
+    audit_records: erasure?.records,
+    stored_responses: erasure?.responses,
+  };
+  const save = () => saveFile(new Blob([`${JSON.stringify(facts, null, 2)}\n`], { type: 'application/json' }), `erasure-${id}.json`);
+  // An erasure waits for records that are on their way.
+  const [since, until] = [-60_000, 600_000].map((ms) => new Date(Date.parse(erasedAt ?? '') + ms).toISOString());
   return html`<section class="card" aria-label="Receipt"><h2>Personal data erased</h2>
     <p>Erased on <${Time} at=${erasedAt} isAbsolute />${by && ` by ${name ?? by}`}.${removed} The id and the KYC status are kept.</p>
-    <p class="actions"><${Copy} text=${`Erased user ${id} at ${erasedAt}${by && ` by ${by}`}.${removed ?? ''}`} label="Copy receipt" />
-      ${may('audit:read') && html`<a href=${linkTo(['audit'], { operation: 'eraseUser' })}>Erasures in the audit</a>`}</p></section>`;
+    <p class="actions"><${Copy} text=${`Erased user ${id} at ${erasedAt}${by && ` by ${by}`}.${removed ?? ''}`} label="Copy receipt" /> <button type="button" onClick=${save}>Save receipt</button>
+      ${may('audit:read') && html`<a href=${linkTo(['audit'], { operation: 'eraseUser' })}>Erasures in the audit</a> <a href=${linkTo(['audit'], { operation: 'eraseUser', since, until, exports: 'shown' })}>Export its record</a>`}</p></section>`;
 }

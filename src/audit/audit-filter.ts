@@ -12,6 +12,8 @@ export interface AuditFilter {
   nodeId?: string | undefined;
   clientId?: string | undefined;
   correlationId?: string | undefined;
+  /** The ids of which a record must have one. */
+  correlationIds?: readonly string[] | undefined;
   method?: string | undefined;
   path?: string | undefined;
   pathPrefix?: string | undefined;
@@ -34,11 +36,12 @@ export interface AuditFilter {
 /** Returns the SQL conditions of a filter, all of which a record must meet. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
   const { correlationId, method, path, pathPrefix, statusCode, statusClass, subject, operation, since, until } = filter;
-  const { hiddenReads, nodeId, clientId, isFailed } = filter;
+  const { hiddenReads, nodeId, clientId, isFailed, correlationIds } = filter;
   return [
     ...(nodeId === undefined ? [] : [eb('node_id', '=', nodeId)]),
     ...(clientId === undefined ? [] : [eb('client_id', '=', clientId)]),
     ...(correlationId === undefined ? [] : [eb('correlation_id', '=', correlationKey(correlationId))]),
+    ...(correlationIds === undefined ? [] : [eb('correlation_id', 'in', correlationIds.map(correlationKey))]),
     ...(method === undefined ? [] : [eb('method', '=', method)]),
     ...(path === undefined ? [] : [eb('path', '=', path)]),
     ...(pathPrefix === undefined ? [] : [eb('path', 'like', startingWith(pathPrefix))]),

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { beginAt, goTo, openConsole, SOON, signIn } from '../support/console/console-page.ts';
 import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
+import { limit } from '../support/wallet-rules/rules.ts';
 
 let p: Portcullis;
 let browser: Browser;
@@ -139,6 +141,96 @@ describeReal('chromium', 'audit records in the console', () => {
     const until = new URL(page.url()).hash.match(/until=([^&]*)/)?.[1] ?? '';
     expect(decodeURIComponent(until)).toBe(new Date('2026-01-01T00:00:00').toISOString());
     expect(open.complaints).toEqual([]);
+  });
+
+  it('D8-18: an export of a search is asked for, shows its progress, and is downloaded as one archive', async () => {
+    const page = await beginAt(open, p.demo, '#/audit?operation=migrateUsers&changes=only');
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    const sheet = page.getByRole('dialog', { name: 'Export audit records' });
+    expect(await sheet.innerText()).toContain('migrateUsers');
+    await sheet.getByRole('button', { name: 'Export these records' }).click();
+    const made = sheet.getByRole('region', { name: /^Export [0-9a-f-]{36}$/ }).first();
+    await made.getByText('Ready').waitFor();
+    await made.getByText('0 of 0 records').waitFor();
+    for (let times = 0; times < 2; times += 1) {
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        made.getByRole('button', { name: 'Download' }).click(),
+      ]);
+      expect(file.suggestedFilename()).toMatch(/^audit-export-[0-9a-f-]{36}\.zip$/);
+      expect(
+        readFileSync(await file.path())
+          .subarray(0, 2)
+          .toString(),
+      ).toBe('PK');
+      await expect.poll(() => made.getByRole('button', { name: 'Download' }).isEnabled(), SOON).toBe(true);
+    }
+    expect(page.url()).toContain('exports=shown');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => sheet.count(), SOON).toBe(0);
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('a client is searched for with its requests by a wrong secret, in the last seven days, and a copied link keeps the period', async () => {
+    const { client_id: clientId } = p.demo.client;
+    const correlationId = randomUUID();
+    await p.call('POST', '/v2/oauth/token', {
+      json: { grant_type: 'client_credentials', client_id: clientId, client_secret: 'wrong' },
+      headers: { 'x-correlation-id': correlationId },
+    });
+    await p.service.context.auditWriter.flush();
+    const page = await beginAt(open, p.demo, '#/audit');
+    await page.getByLabel('Who').selectOption({ label: 'Demo client' });
+    await page.getByRole('button', { name: 'Last 7 days' }).click();
+    await page.getByRole('button', { name: 'Rejected (4xx)' }).click();
+    const table = page.getByRole('table', { name: 'Audit records' });
+    const rejected = table.getByRole('row').filter({ hasText: 'Get a token' }).first();
+    await rejected.getByText('not signed in').waitFor();
+    expect(page.url()).toContain(`clientId=${clientId}`);
+    const before = Date.now() - 7 * 86_400_000;
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    const copied = new URL(await page.evaluate<string>('navigator.clipboard.readText()'));
+    const query = new URLSearchParams(copied.hash.split('?')[1]);
+    expect(query.has('range')).toBe(false);
+    expect(Math.abs(Date.parse(query.get('since') ?? '') - before)).toBeLessThan(600_000);
+    await rejected.getByRole('button', { name: 'Get a token' }).click();
+    await page.getByRole('dialog', { name: 'Get a token' }).waitFor();
+    await expect.poll(() => page.url(), SOON).toContain('record=');
+    const { hash } = new URL(page.url());
+    const [, record = ''] = /record=([^&]*)/.exec(hash) ?? [];
+    await goTo(page, '#/accounts');
+    // In a search that does not list it.
+    await page.evaluate(`location.hash = '#/audit?path=/v1/none&record=${record}'`);
+    await page.getByRole('dialog', { name: 'Get a token' }).getByText('POST /v2/oauth/token').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText('No request matches.').waitFor();
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('changes alone are listed, without what anybody read', async () => {
+    const page = await beginAt(open, p.demo, '#/audit?own=shown');
+    await page.getByText('Audit records', { exact: true }).last().waitFor();
+    await page.getByLabel('Changes only').check();
+    await expect.poll(() => page.url(), SOON).toContain('changes=only');
+    const operations = page.getByRole('table', { name: 'Audit records' }).locator('tbody .plain');
+    await expect.poll(() => operations.filter({ hasText: 'Audit records' }).count(), SOON).toBe(0);
+    expect(await operations.count()).toBeGreaterThan(0);
+  });
+
+  it('the requests that changed a rule are exported from its history', async () => {
+    const page = await beginAt(open, p.demo, '#/rules');
+    const { wallet_id: wallet } = p.demo;
+    const token = await p.clientToken();
+    const headers = { 'x-correlation-id': `rule-${randomUUID()}` };
+    const rule = await p.call('POST', `/v1/wallets/${wallet}/rules`, { token, json: limit(), headers });
+    const id = rule.headers.get('location')?.split('/').at(-1) ?? '';
+    await p.service.context.auditWriter.flush();
+    await goTo(page, `#/wallets/${wallet}/rules/${id}?history=shown`);
+    await page.getByRole('link', { name: 'Export the requests of these versions' }).click();
+    await page.getByRole('dialog', { name: 'Export audit records' }).getByText(headers['x-correlation-id']).waitFor();
+    await page.keyboard.press('Escape');
+    const table = page.getByRole('table', { name: 'Audit records' });
+    await expect.poll(() => table.getByRole('row').count(), SOON).toBe(2);
   });
 
   it('a record that is not stored yet is looked up again', async () => {

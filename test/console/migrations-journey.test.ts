@@ -199,6 +199,13 @@ describeReal('chromium', 'user migrations in the console', () => {
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Users' }).click();
     await page.getByLabel('Search').fill(json.id);
     await receipt.getByText(/^Erased on .* by admin.*Removed from \d+ audit records?/).waitFor();
+    const [file] = await Promise.all([page.waitForEvent('download'), button(page, 'Save receipt').click()]);
+    expect(file.suggestedFilename()).toBe(`erasure-${json.id}.json`);
+    expect(JSON.parse(await readFile(await file.path(), 'utf8'))).toMatchObject({
+      ...{ user: json.id, erased_by_name: 'admin', stored_responses: 0, audit_records: expect.any(Number) },
+    });
+    await receipt.getByRole('link', { name: 'Export its record' }).click();
+    await page.getByRole('dialog', { name: 'Export audit records' }).getByText('eraseUser').first().waitFor();
     expect(open.complaints).toEqual([]);
   });
 });

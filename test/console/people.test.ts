@@ -77,6 +77,9 @@ async function moreViews(): Promise<View[]> {
   });
   expect(text).not.toBe('');
   await p.service.context.auditWriter.flush();
+  const asked = { path: `/v1/${LONG}`, since: AT };
+  const by = p.demo.client.client_id;
+  await p.service.context.auditExports.request(node_id, { asked, filter: {}, by });
   const rules = `#/wallets/${wallet_id}/rules`;
   return [
     { name: 'a new rule', place: () => `${rules}/new` },
@@ -85,11 +88,13 @@ async function moreViews(): Promise<View[]> {
     { name: 'a migration', place: () => `#/migrations/${migration}` },
     { name: 'an audit record', place: () => '#/audit?correlationId=of-people' },
     { name: 'a group of failures', place: () => `#/overview?group=${encodeURIComponent(`FAILED no gas ${LONG}`)}` },
+    { name: 'audit exports', place: () => '#/audit?path=%2Fv1&exports=shown' },
+    { name: 'an audit list', place: () => '#/audit?path=%2Fv1&changes=only&range=10080' },
   ];
 }
 
 /** Views with several times side by side. */
-const WITH_TIMES = ['a transaction', 'a migration', 'an automatic transfer', 'an audit record'];
+const WITH_TIMES = ['a transaction', 'a migration', 'an automatic transfer', 'an audit record', 'an audit list'];
 
 /** How far the page can be scrolled sideways. */
 function sideways(page: Page): Promise<number> {

@@ -1,4 +1,5 @@
 import type { GraphQLResolveInfo } from 'graphql';
+import { z } from 'zod';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { withoutNulls } from '../../api/graphql/kit/camel-input.ts';
 import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
@@ -176,6 +177,11 @@ function auditFilter(builder: Builder) {
     description: 'Filters audit records; all given members must match.',
     fields: (t) => ({
       correlationId: t.string({ description: 'The exact correlation id.', ...exactly }),
+      correlationIds: t.stringList({
+        description:
+          'Up to 100 correlation ids, of which a record has one: those of the versions of a rule, for example.',
+        validate: { schema: z.array(textInput()).min(1).max(100) },
+      }),
       method: t.string({ description: 'The exact method, such as `POST`, or `WS`.', ...exactly }),
       path: t.string({ description: 'The exact path.', ...exactly }),
       pathPrefix: t.string({ description: 'The beginning of the path.', ...exactly }),

@@ -79,6 +79,7 @@ const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['accounts', 'search', 'mark'],
   ['users', 'search', (of) => of.users[0]?.email ?? ''],
   ['auditRecords', 'correlationId', 'mark'],
+  ['auditRecords', 'correlationIds', 'mark'],
   // In letters in which no other row asks for it.
   ['auditRecords', 'path', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
   ['auditRecords', 'pathPrefix', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
