@@ -25,7 +25,7 @@ import { type Portcullis, startEmbedded, startPortcullis } from '../support/harn
 import { addClient, rows, updateClient } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
-import { migrationsOf, newUser } from '../support/user-migrations/calls.ts';
+import { migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 /** In every text of a record of another tenant. */
 const FOREIGN = 'foreign';
@@ -318,5 +318,11 @@ describe('an audit export as a job on the embedded database', () => {
     });
     const response = await download(p, token, first.downloadPath);
     expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(500);
+    expect((await download(p, token, first.downloadPath)).status).toBe(404);
+    const { json: user } = await (await migrationsOf(p, token)).one(newUser());
+    const { id } = await readyExport(p, token, { path: SINGLE });
+    await operate(p, token, EraseUserDocument, { id: user.id });
+    expect(await shownExport(p, token, id)).toMatchObject({ status: 'FAILED' });
+    expect(await shownExport(p, token, second.id)).toMatchObject({ status: 'READY' });
   });
 });
