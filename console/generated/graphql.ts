@@ -31,6 +31,19 @@ export type AttentionKind =
   /** Transactions without a report for an hour, by their status. Needs transactions:read. */
   | 'STUCK';
 
+/** The status of an export. */
+export type AuditExportStatus =
+  /** Its files were deleted after 24 hours, or replaced by a later export. */
+  | 'EXPIRED'
+  /** It has no files; `reason` says why. */
+  | 'FAILED'
+  /** It can be downloaded. */
+  | 'READY'
+  /** Its records are being written, or have been and are being verified. */
+  | 'RUNNING'
+  /** Exports of other tenants come first. */
+  | 'WAITING';
+
 /** Filters audit records; all given members must match. */
 export type AuditFilter = {
   /** Whether to leave out what anybody read: GET and HEAD requests, and GraphQL operations other than mutations. */
@@ -39,6 +52,8 @@ export type AuditFilter = {
   clientId?: string | number | null | undefined;
   /** The exact correlation id. */
   correlationId?: string | null | undefined;
+  /** Up to 100 correlation ids, of which a record has one: those of the versions of a rule, for example. */
+  correlationIds?: Array<string> | null | undefined;
   /** Leave out what this subject read: GET and HEAD requests, and GraphQL operations other than mutations. */
   hideReadsOf?: string | null | undefined;
   /** The exact method, such as `POST`, or `WS`. */
@@ -405,6 +420,31 @@ export type AuditRecordsQueryVariables = Exact<{
 
 
 export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean, subject: string | null, clientId: string | null, operation: string | null } }> } };
+
+export type ExportPartsFragment = { id: string, status: AuditExportStatus, asked: unknown, records: number, total: number | null, bytes: number, problems: number | null, reason: string | null, requestedBy: string, createdAt: string, expiresAt: string | null, downloadPath: string | null };
+
+export type AuditExportsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type AuditExportsQuery = { auditExports: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: AuditExportStatus, asked: unknown, records: number, total: number | null, bytes: number, problems: number | null, reason: string | null, requestedBy: string, createdAt: string, expiresAt: string | null, downloadPath: string | null } }> } };
+
+export type RequestAuditExportMutationVariables = Exact<{
+  filter: AuditFilter;
+}>;
+
+
+export type RequestAuditExportMutation = { result:
+    | { id: string }
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
 
 export type ClientPartsFragment = { id: string, name: string, grantTypes: Array<GrantType>, scopes: Array<string>, allowedIps: Array<string>, requireCertificate: boolean, certFingerprint: string | null, monthlyLimit: number | null, refreshReuseDetection: boolean, isConsole: boolean, status: ClientStatus, lastUsedAt: string | null, createdAt: string, previousSecretExpiresAt: string | null, tokenExpiry: { enabled: boolean, duration: number } | null, rateLimit: { requestsPerSecond: number | null, requestsPerMinute: number | null, requestsPerHour: number | null } | null };
 
@@ -964,6 +1004,22 @@ export class TypedDocumentString<TResult, TVariables>
     return this.value;
   }
 }
+export const ExportPartsFragmentDoc = new TypedDocumentString(`
+    fragment ExportParts on AuditExport {
+  id
+  status
+  asked
+  records
+  total
+  bytes
+  problems
+  reason
+  requestedBy
+  createdAt
+  expiresAt
+  downloadPath
+}
+    `, {"fragmentName":"ExportParts"}) as unknown as TypedDocumentString<ExportPartsFragment, unknown>;
 export const ClientPartsFragmentDoc = new TypedDocumentString(`
     fragment ClientParts on Client {
   id
@@ -1238,6 +1294,65 @@ export const AuditRecordsDocument = new TypedDocumentString(`
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;
+export const AuditExportsDocument = new TypedDocumentString(`
+    query AuditExports($first: Int, $after: String, $last: Int, $before: String) {
+  auditExports(first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        ...ExportParts
+      }
+    }
+  }
+}
+    fragment ExportParts on AuditExport {
+  id
+  status
+  asked
+  records
+  total
+  bytes
+  problems
+  reason
+  requestedBy
+  createdAt
+  expiresAt
+  downloadPath
+}
+fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<AuditExportsQuery, AuditExportsQueryVariables>;
+export const RequestAuditExportDocument = new TypedDocumentString(`
+    mutation RequestAuditExport($filter: AuditFilter!) {
+  result: requestAuditExport(filter: $filter) {
+    ... on AuditExport {
+      id
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+  ... on DuplicateError {
+    reason
+  }
+}`) as unknown as TypedDocumentString<RequestAuditExportMutation, RequestAuditExportMutationVariables>;
 export const ClientsDocument = new TypedDocumentString(`
     query Clients($first: Int, $after: String, $last: Int, $before: String) {
   list: clients(first: $first, after: $after, last: $last, before: $before) {
