@@ -191,7 +191,9 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await rulesOf(p, await p.loginToken()).replace(id, later);
     await ruleAt(id);
     await page.getByText('Activity: version 2').waitFor();
-    await expect.poll(() => shown(page, 'summary'), SOON).toMatch(/^Activity: version 2, changed .* by admin$/);
+    await expect
+      .poll(() => shown(page, 'summary:has-text("Activity")'), SOON)
+      .toMatch(/^Activity: version 2, changed .* by admin$/);
     await page.getByText('Activity: version 2').click();
     const activity = page.getByRole('table', { name: 'Activity' });
     await expect.poll(() => activity.locator('.both p').first().innerText(), SOON).toMatch(/2 approvals needed/);
