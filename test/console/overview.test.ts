@@ -131,10 +131,13 @@ describeReal('chromium', 'the overview', () => {
       .first()
       .waitFor();
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: /^Rotate the secret of .+\?$/ }).waitFor();
-    expect(await page.evaluate('document.activeElement.tagName')).toBe('SELECT');
+    const asked = page.getByRole('dialog', { name: /^Rotate the secret of .+\?$/ });
+    await asked.waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.tagName'), SOON).toBe('SELECT');
     await page.keyboard.press('Escape');
+    await asked.waitFor({ state: 'detached' });
     await page.keyboard.press('Escape');
+    await expect.poll(() => page.locator('dialog').count(), SOON).toBe(0);
     await page.keyboard.press('Meta+k');
     await find.fill('no such thing');
     await page.getByText('Nothing has this id or name.').waitFor();
