@@ -153,7 +153,9 @@ function Records({ search, show }: { search: Search; show: (opened: Partial<Sear
 
 /** The record that the address names: one of the list, or of another page or time. */
 function OpenRecord({ of, listed, onClose }: { of: string; listed: AuditRecordsQuery | undefined; onClose: () => void }) {
-  const [correlationId = '', id] = of.split(' ');
+  // A correlation id may have blanks, an id has none.
+  const blank = of.lastIndexOf(' ');
+  const [correlationId, id] = [of.slice(0, blank), of.slice(blank + 1)];
   const known = listed && nodesOf(listed.auditRecords).find((record) => record.id === id);
   const asked = useAsk(AuditRecordsDocument, listed && !known ? { filter: { correlationId } } : undefined);
   const found = known ?? (asked.data && nodesOf(asked.data.auditRecords).find((record) => record.id === id));
