@@ -118,6 +118,12 @@ const CASES: Record<string, Cases> = {
   },
   unlockSupervisor: { ValidationError: 'never', NotFoundError: `(id: "${UUID}")`, PreconditionError: 'never' },
   revokeSessions: { ValidationError: 'never', NotFoundError: `(supervisorId: "${UUID}")`, PreconditionError: 'never' },
+  requestAuditExport: {
+    ValidationError: 'never',
+    NotFoundError: 'never',
+    // Where another one waits or runs: test/audit/audit-export-job.
+    PreconditionError: 'never',
+  },
   // The token of these cases was not issued by a login.
   changeOwnPassword: { ValidationError: 'never', NotFoundError: '(current: "12345678", new: "87654321")' },
   endOwnSessions: { ValidationError: 'never', NotFoundError: '' },

@@ -22,7 +22,7 @@ const OF_TYPE = byName<Permission | null>([
   ['wallets:read', 'Wallet'],
   [
     'wallet-rules:read',
-    'WalletRule WalletRuleVersion WalletRulePreview WalletPreview WalletPreviewRule WalletRuleExplanation',
+    'WalletRule WalletRuleVersion WalletRulePreview WalletPreview WalletPreviewRule WalletRuleExplanation WalletRuleWarning',
   ],
   ['wallet-rules:read', 'AutoTransferRule SignAndApproveRule PermissionlessTransferLimitRule'],
   ['users:read', 'User Kyc ErasureReceipt Migration MigrationRow MigrationProgress'],

@@ -43,4 +43,5 @@ export const DOCUMENTED: readonly [
   ['POST', '/v2/mcp/**', ['integration'], 'public', []],
   ['GET', '/graphql', ['integration'], 'optional', []],
   ['POST', '/graphql', ['integration'], 'optional', []],
+  ['GET', '/graphql/audit-exports/{id}/{key}', ['integration'], 'protected', ['audit:read']],
 ];

@@ -110,7 +110,8 @@ const READS: SurfaceRow[] = [
 ];
 
 const JANUARY = '2026-01-01T00:00:00Z';
-const PREVIEW = 'query { previewWalletRule(input: $input) { fires explanation { path reason } } }';
+const PREVIEW =
+  'query { previewWalletRule(input: $input) { fires explanation { path reason } warnings { path message } } }';
 
 const FACTS = {
   balances: (id: string) => ({ field: 'balance', networkCurrencyId: id, value: 1 }),
@@ -139,6 +140,7 @@ function storedIn(name: string, args: string): SurfaceRow[] {
 const RULE_ROWS: SurfaceRow[] = [
   preview('ruleId', 'rule', (ruleId) => ({ ruleId }), NO_SUCH),
   ...RULE_IDS.map((at) => stored(`rule.${at}`, (id, own) => ({ rule: ruleInput(own, at, id) }))),
+  stored('walletId', (walletId, own) => ({ rule: ruleInput(own), walletId })),
   stored('balances.networkCurrencyId', (id, own) => {
     return { rule: ruleInput(own), balances: [FACTS.balances(id)] };
   }),
