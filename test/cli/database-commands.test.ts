@@ -176,7 +176,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
     await using older = await freshDatabase();
     const early = await portcullis(['seed'], { DATA_DIR: folder.path, DATABASE_URL: older.url });
     expect(early).toMatchObject({ code: 1, out: '' });
-    expect(early.err).toContain('run portcullis migrate first');
+    expect(early.err).toContain('run portcullis migrate, or wait');
     await using database = await realDatabase();
     const env = { DATA_DIR: folder.path, DATABASE_URL: database.url };
     for (const _time of [1, 2]) expect((await portcullis(['seed'], env)).code).toBe(0);

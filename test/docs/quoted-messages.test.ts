@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../support/start/process.ts';
 
-/** First words of commands, of SQL, and of a message of PostgreSQL. */
-const FOREIGN = /^(?:create|docker|drop|insert|npm|portcullis|promtool|revoke|select|terminating) /;
+/** First words of commands, of SQL, and of messages of PostgreSQL. */
+const FOREIGN = /^(?:create|docker|drop|insert|npm|permission|portcullis|promtool|revoke|select|terminating) /;
 
 const source = globSync('src/**/*.ts', { cwd: ROOT })
   .map((file) => readFileSync(join(ROOT, file), 'utf8'))

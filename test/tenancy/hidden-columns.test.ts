@@ -89,7 +89,10 @@ describe('a column that no interface declares', () => {
       const input = { ruleId: mine.rule, balances: [] };
       const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule };
       const facts = { balances: [] };
-      const answer = await operate(fixture.as(mine), `query { ${text} }`, { ...ids, input, facts, ...DAY });
+      const answer = await operate(fixture.as(mine), `query { ${text} }`, {
+        ...{ ...ids, input, facts, search: 'mark' },
+        ...DAY,
+      });
       expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
       showsNothingHidden(answer.text);
     },

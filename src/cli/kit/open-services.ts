@@ -132,8 +132,8 @@ export async function orCommandError<Result>(absent: string, work: Promise<Resul
  */
 export async function openAdministration({ command, env, stack }: CommandInput, opening?: Opening) {
   const { config, env: variables } = readConfig(env);
-  const { pepper, auditKeys } = readSecrets(config, variables);
   const database = await openMigrated(config, stack, opening);
+  const { pepper, auditKeys } = readSecrets(config, variables);
   const [{ buildAdministration }, { Passwords }] = await Promise.all([
     import('../../app/access.ts'),
     import('../../access/credentials/passwords.ts'),

@@ -71,7 +71,7 @@ const walletRuleVersion = z.looseObject({
     .meta({ description: 'The supervisor or client that made the change; null if unknown.' }),
   client_id: z.string().nullable().meta({ description: 'The client of that token.' }),
   correlation_id: z.string().nullable().meta({ description: 'The correlation id of the request.' }),
-  reason: z.string().nullable().meta({ description: 'Why it was changed, if the author said so.' }),
+  reason: z.string().nullable().meta({ description: 'Why it was changed.' }),
   at: instant(),
 });
 
@@ -177,7 +177,7 @@ export const walletRuleTools = [
     name: 'preview_wallet_rule',
     title: 'Preview wallet rules',
     description:
-      'Evaluates whether a rule would fire with the balances and transfers that you pass, and explains each condition. Changes nothing and reads no balances. Pass one of rule, rule_id or wallet_id. A condition without a matching fact is false, with a reason.',
+      'Evaluates whether a rule would fire with the balances and transfers that you pass, and explains each condition. Changes nothing and reads no balances. Pass one of rule, rule_id or wallet_id.',
     scope: 'wallet-rules:read',
     input: objectInput(previewMembers).refine(
       ({ rule, rule_id, wallet_id }) =>
@@ -187,43 +187,40 @@ export const walletRuleTools = [
     describes: {
       rule: 'The complete rule, as for create_wallet_rule.',
       rule_id: 'A stored rule, from list_wallet_rules.',
-      wallet_id:
-        'Previews every active rule of this wallet (at most 500), from list_wallets. With rule: the wallet that it is for.',
+      wallet_id: 'Previews every active rule of this wallet (at most 500). With rule: the wallet that it is for.',
       balances: 'The balances of the wallet; may be empty.',
       'balances.field': 'The field as in the conditions, such as "target.balance".',
       'balances.network_currency_id': 'The currency of value.',
       'balances.value': 'In units of the currency.',
-      transfers:
-        'For a limit: the transfers so far. A limit adds up those of its currency within its window; without a list it cannot be evaluated.',
+      transfers: 'For a limit: the transfers so far. It adds up those of its currency within its window.',
       'transfers.amount': 'In units of the currency: 0 or more.',
       'transfers.at': 'The time of the transfer.',
-      at: 'The time of the evaluation; now by default.',
+      at: 'Now by default.',
     },
     output: z.strictObject({
       fires: z.boolean().optional().meta({
-        description:
-          'For auto_transfer, whether the transfer would be made. For a limit, whether the transfers stay within it.',
+        description: 'Whether the transfer would be made, or the transfers stay within the limit.',
       }),
       explanation: z
         .array(
           z.strictObject({
-            path: z.string().meta({ description: 'The path of the condition in the rule.' }),
+            path: z.string().meta({ description: 'Its path in the rule.' }),
             field: z.string(),
             op: z.enum(OPERATORS),
             expected: z.string().nullable(),
-            actual: z.string().nullable().meta({ description: 'The value that you passed; null if there is none.' }),
+            actual: z.string().nullable().meta({ description: 'The value that you passed.' }),
             result: z.boolean(),
             reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
           }),
         )
         .optional(),
       warnings: z
-        .array(z.strictObject({ path: z.string(), message: z.string() }))
+        .array(z.looseObject({}))
         .optional()
-        .meta({ description: 'What can hardly be meant, such as a target wallet on another chain.' }),
+        .meta({ description: 'path and message of what can hardly be meant: a target on another chain.' }),
       rules: z.array(z.looseObject({})).optional().meta({
         description:
-          'With wallet_id, instead of both: rule_id, name, type, priority and fires of each rule, highest priority first; unmet is the first condition that keeps it from firing.',
+          'With wallet_id alone: rule_id, name, type, priority and fires of each rule, highest priority first; unmet is the first condition that keeps it from firing.',
       }),
     }),
     missing: 'this tenant has no such rule or wallet: get rule_id from list_wallet_rules, wallet_id from list_wallets',
@@ -268,12 +265,12 @@ export const walletRuleTools = [
       rule: walletRuleTextInput.optional(),
       if_version: wholeNumberInput(1, MAX_INT32)
         .optional()
-        .meta({ description: 'With rule: replaces this version only, so that no change in between is lost.' }),
+        .meta({ description: 'With rule: replaces this version only.' }),
       status: z
         .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
         .optional()
         .meta({ description: 'disabled: the rule is stored but never fires.' }),
-      reason: reasonInput.optional().meta({ description: 'Why the rule is changed; its version keeps it.' }),
+      reason: reasonInput.optional().meta({ description: 'Why; its version keeps it.' }),
     }),
     describes: { rule: 'The complete rule, as for create_wallet_rule.' },
     ignores: READ_ONLY,

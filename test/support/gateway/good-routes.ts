@@ -111,6 +111,8 @@ export async function goodRoutes(p: Portcullis): Promise<Record<string, GoodRout
     'GET /v2/mcp/**': plain('GET', '/v2/mcp/a/b', 405, agent),
     'POST /v2/mcp/**': json('POST', '/v2/mcp/a/b', 200, ping, agent),
     'GET /graphql': plain('GET', '/graphql?query=%7Bme%7BnodeId%7D%7D', 200, bearer),
+    // A path of an export works once: the request passes the gateway, and there is no export.
+    'GET /graphql/audit-exports/{id}/{key}': plain('GET', `/graphql/audit-exports/${rule}/${rule}`, 404, bearer),
     [GRAPHQL]: json('POST', '/graphql', 200, () => graphql, bearer),
   };
 }

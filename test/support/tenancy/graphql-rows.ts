@@ -13,6 +13,7 @@ const TYPES: Record<string, string> = {
   input: 'PreviewWalletRuleInput!',
   facts: 'PreviewFacts!',
   text: 'String!',
+  search: 'String!',
   since: 'DateTime!',
   until: 'DateTime!',
   bucket: 'StatsBucket!',
