@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
+import { portcullis } from '../support/cli/in-process.ts';
 import { operationsPages } from '../support/docs/plan.ts';
 import { describeFollowed } from '../support/docs/programs.ts';
 import { followed, type Reader } from '../support/docs/run-page.ts';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
-import { addClient, rows } from '../support/oauth/clients.ts';
+import { addClient } from '../support/oauth/clients.ts';
 import { createTopics, deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
 import { freePorts } from '../support/services/ports.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
@@ -89,7 +90,18 @@ async function uploaded(p: Portcullis, token: string): Promise<string> {
   return data.startUserMigration.id;
 }
 
+/** A supervisor who may be disabled: the demo's is the last admin. */
 async function supervisorOf(p: Portcullis): Promise<string> {
-  const [supervisor] = await rows(p).run((k) => k.selectFrom('supervisors').select('id'));
-  return supervisor?.id ?? '';
+  const create = [
+    'supervisor',
+    'create',
+    '--node',
+    p.demo.node_id,
+    '--username',
+    'ada-2',
+    '--role',
+    'viewer',
+    '--json',
+  ];
+  return JSON.parse((await portcullis(create, p.env, 'correct horse battery staple')).out).id;
 }

@@ -228,7 +228,10 @@ export const walletRuleTools = [
       const { wallet_id: id } = input;
       if (id === undefined || input.rule) {
         const { rule, walletId, ...evaluation } = await walletRulePreviews.preview(nodeId, input);
-        return { ...evaluation, warnings: await walletRulePreviews.warnings(nodeId, { rule, walletId }) };
+        return {
+          ...evaluation,
+          warnings: (await walletRulePreviews.warnings(nodeId, { rule, walletId })).map((warning) => ({ ...warning })),
+        };
       }
       const cost = priceOfWalletPreview(input.balances.length + (input.transfers?.length ?? 0));
       const message = `the cost is ${cost}; at most ${maxCost} is allowed: pass fewer balances and transfers, or preview its rules by rule_id`;
