@@ -105,7 +105,8 @@ function sideways(page: Page): Promise<number> {
 function overlaps(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(() => {
     const kinds = 'a, button, input, select, textarea, summary, time, code, h1, h2, h3, p, dt, dd, th, td, label, legend, small, .badge, .icon';
-    const all = [...document.querySelectorAll(kinds)].filter((of) => of.checkVisibility() && !of.closest('.sticky, .skip, .hidden'));
+    // What lies behind an open dialog is meant to be covered.
+    const all = [...(document.querySelector('dialog:modal') ?? document).querySelectorAll(kinds)].filter((of) => of.checkVisibility() && !of.closest('.sticky, .skip, .hidden'));
     const seen = all.filter((of) => ![of, of.closest('thead')].some((each) => each && getComputedStyle(each).position === 'absolute') && !of.closest('[popover]:not(:popover-open, .side)'))
       .map((of) => ({ of, rects: [...of.getClientRects()] }));
     const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
