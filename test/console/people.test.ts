@@ -113,7 +113,8 @@ function overlaps(page: Page): Promise<string[]> {
     const over = seen.filter(({ of, rects }, at) => seen.slice(at + 1).some(({ of: other, rects: others }) =>
       !of.contains(other) && !other.contains(of) && rects.some((a) => others.some((b) => meet(a, b)))));
     const wide = [...document.querySelectorAll('.facts dd')].filter((of) => of.scrollWidth > of.clientWidth + 1);
-    const out = seen.filter(({ rects }) => rects.some(({ left, right }) => left < -1 || right > innerWidth + 1));
+    // On a phone a row of tabs is scrolled in itself.
+    const out = seen.filter(({ of, rects }) => !of.closest('.tabs') && rects.some(({ left, right }) => left < -1 || right > innerWidth + 1));
     return [...over.map(({ of }) => of), ...wide, ...out.map(({ of }) => of)].map((of) => of.outerHTML.slice(0, 120));
   })()`);
 }
