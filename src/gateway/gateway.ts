@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { callerAddress } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
-import { invalidRequest, type Refusal, serviceUnavailable } from '../platform/errors.ts';
+import { bodyStalled, invalidRequest, type Refusal } from '../platform/errors.ts';
 import { type MemoryAccounts, OTHER_ACCOUNTS, REQUEST_BYTES } from '../platform/held-memory.ts';
 import type { Stage } from './chain.ts';
 import { PipelinedRequests } from './connections.ts';
@@ -160,7 +160,7 @@ export class Gateway {
    */
   giveUp(req: IncomingMessage): void {
     const exchange = exchangeOf(req);
-    if (!exchange.isAnswered) this.#giveUp(exchange, serviceUnavailable());
+    if (!exchange.isAnswered) this.#giveUp(exchange, bodyStalled());
   }
 
   /** Refuses a request, even while a handler works on it. One that is still waiting is refused when it begins. */

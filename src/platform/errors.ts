@@ -162,6 +162,14 @@ export function auditSpoolFull(): Refusal {
   return new Refusal('service_unavailable', { retryAfterSeconds: 1, reason: 'the audit spool is full' });
 }
 
+/** Makes the refusal of a request whose body does not come while the process stops. */
+export function bodyStalled(): Refusal {
+  return new Refusal('service_unavailable', {
+    retryAfterSeconds: 1,
+    reason: 'the body stopped arriving while the process stops',
+  });
+}
+
 /** Makes the refusal of a request whose work takes too long. */
 export function gatewayTimeout(cause?: unknown): Refusal {
   return new Refusal('gateway_timeout', { cause });
@@ -186,4 +194,12 @@ export class MigrationOwnerError extends Error {
   constructor(cause: unknown) {
     super(`MIGRATE_DATABASE_URL: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
+}
+
+/** Yields an error, its causes, and the errors that an AggregateError contains. */
+export function* causes(error: unknown): Generator<Error> {
+  if (!(error instanceof Error)) return;
+  yield error;
+  if (error instanceof AggregateError) for (const part of error.errors) yield* causes(part);
+  yield* causes(error.cause);
 }

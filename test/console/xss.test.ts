@@ -10,7 +10,7 @@ import { notification } from '../support/webhook/fixture.ts';
 
 /** Of the views that show one thing each, one in so many is opened. */
 const EACH = inject('isThorough') ? 1 : 15;
-const SOON = { interval: 80, timeout: 5_000 };
+const SOON = { interval: 80 };
 /** The rows of a page. */
 const PAGE = 20;
 const AT = '2001-02-03T04:05:06Z';

@@ -19,6 +19,8 @@ const SIGNALS = inject('isThorough') ? (['SIGTERM', 'SIGINT'] as const) : (['SIG
 const WEBHOOK = { username: 'chain-processor', password: 'the password of this test' };
 const CREDENTIALS = { WEBHOOK_USERNAME: WEBHOOK.username, WEBHOOK_PASSWORD: WEBHOOK.password };
 
+const TRICKLE_MS = 250;
+
 /** A notification whose body has begun and not ended. It is in flight once the server has said 100 Continue. */
 function begunNotification({ baseUrl }: Running, id: string): { request: ClientRequest; rest: string } {
   const at = '2026-11-21T10:30:00Z';
@@ -56,8 +58,12 @@ it.each(SIGNALS)(
     await once(begun.request, 'continue');
     const ended = instance.kill(signal);
     await printed(instance, new RegExp(`"signal":"${signal}"`));
+    // A body of which nothing comes for a second would be given up.
+    let at = 0;
+    const trickle = setInterval(() => begun.request.write(begun.rest.charAt(at++)), TRICKLE_MS);
     await expect.poll(() => isRefused(instance)).toBe(true);
-    begun.request.end(begun.rest);
+    clearInterval(trickle);
+    begun.request.end(begun.rest.slice(at));
     const [response] = await answered;
     expect(response.statusCode).toBe(200);
     response.resume();
