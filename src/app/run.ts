@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { type Config, ConfigError, readConfig } from '../platform/config/config.ts';
 import { readSecrets } from '../platform/config/secrets.ts';
-import { MigrationOwnerError, StartError } from '../platform/errors.ts';
+import { causes, MigrationOwnerError, StartError } from '../platform/errors.ts';
 import { type FlushableLog, pinoLog } from '../platform/telemetry/pino-log.ts';
 import type { Service } from './service.ts';
 
@@ -75,14 +75,6 @@ function kafkaFailure(chain: readonly Error[], config: Config | undefined): stri
   const reason = chain.findLast(({ message }) => message !== '')?.message ?? 'no answer';
   const brokers = config?.kafka?.brokers.join(', ');
   return `Kafka at ${brokers} cannot be used (${reason}): start it, or change the KAFKA_ variables`;
-}
-
-/** Yields an error, its causes, and the errors that an AggregateError contains. */
-function* causes(error: unknown): Generator<Error> {
-  if (!(error instanceof Error)) return;
-  yield error;
-  if (error instanceof AggregateError) for (const part of error.errors) yield* causes(part);
-  yield* causes(error.cause);
 }
 
 const EXIT_FAILED = 1;

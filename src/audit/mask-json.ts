@@ -170,10 +170,11 @@ const ESCAPED_ASCII = /\\u00(?:[2-7]|0[9ad])/i;
 
 const DOCUMENT_START = /^\s*[[{"]/;
 
-/** Matches the beginning of a GraphQL document with a keyword or a comment. */
-const OPERATION_START = /^[\s,\ufeff]*(?:(?:query|mutation|subscription|fragment)\b|#)/;
+/** Matches the keyword or the comment with which a GraphQL document begins, unless it begins with a brace. */
+const DOCUMENT_WORD = String.raw`(?:query|mutation|subscription|fragment)\b|#`;
+const OPERATION_START = new RegExp(String.raw`^[\s,\ufeff]*(?:${DOCUMENT_WORD})`);
 /** Matches the document of a GraphQL operation in a JSON body. */
-const OPERATION_BODY = /"query"\s*:\s*"(?:[\s,]|\\[nrt])*(?:(?:query|mutation|subscription|fragment)\b|[#{])/;
+const OPERATION_BODY = new RegExp(String.raw`"query"\s*:\s*"(?:[\s,]|\\[nrt])*(?:${DOCUMENT_WORD}|\{)`);
 
 /** Checks whether a JSON body is a GraphQL operation, or several. */
 export function isOperationBody(body: Buffer | string): boolean {

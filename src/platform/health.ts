@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withTimeout } from '../lib/with-timeout.ts';
+import { causes } from './errors.ts';
 
 const PROBE_EVERY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 2_000;
@@ -109,7 +110,7 @@ async function failureOf(probe: () => Promise<void>): Promise<string | undefined
     await withTimeout(probe(), PROBE_TIMEOUT_MS);
     return undefined;
   } catch (error) {
-    for (let link = error; link instanceof Error; link = link.cause) {
+    for (const link of causes(error)) {
       if ('code' in link && typeof link.code === 'string') return link.code;
       const [reply] = /^[A-Z]{2,}\b/.exec(link.message) ?? [];
       if (reply !== undefined) return reply;

@@ -7,7 +7,7 @@ import type { Db } from '../../platform/database/database.ts';
 const FAILURES_TO_LOCK = 5;
 /** The number of failed sign-ins from all addresses that lock a username for the console. */
 const SIGN_INS_TO_LOCK = 100;
-const WINDOW_MS = 15 * 60_000;
+export const WINDOW_MS = 15 * 60_000;
 
 /**
  * Returns when the lockout of a username ends, in ms since 1970; undefined when it is not locked

@@ -1,7 +1,7 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
-import type { LoginLocks } from '../../access/credentials/login-locks.ts';
+import { type LoginLocks, WINDOW_MS } from '../../access/credentials/login-locks.ts';
 import { isoFromPg } from '../../lib/instants.ts';
-import { monthAtOf, monthText } from '../../platform/cache/counts.rules.ts';
+import { monthAtOf, monthText, NEAR_SHARE } from '../../platform/cache/counts.rules.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -36,10 +36,6 @@ const DAY_MS = 24 * HOUR_MS;
 /** How many transactions of a kind are looked at, the last registered. */
 const COUNTED = 1_000;
 const NAMED = 10;
-/** How long a lock lasts after its last wrong password. */
-const LOCK_MS = 15 * 60_000;
-/** The share of a monthly quota at which little of it is left. */
-const NEARLY_ALL = 0.8;
 
 interface AttentionDependencies {
   db: Db;
@@ -129,7 +125,7 @@ export class AttentionFinder {
       const untilMs = locked.get(username);
       return untilMs === undefined
         ? []
-        : [{ reason: username, count: 1, since: new Date(untilMs - LOCK_MS).toISOString(), ids: [id] }];
+        : [{ reason: username, count: 1, since: new Date(untilMs - WINDOW_MS).toISOString(), ids: [id] }];
     });
   }
 
@@ -144,7 +140,7 @@ export class AttentionFinder {
         .where('clients.status', '=', 'active'),
     );
     return rows
-      .filter(({ used, monthly_limit: limit }) => limit !== null && Number(used) >= NEARLY_ALL * limit)
+      .filter(({ used, monthly_limit: limit }) => limit !== null && Number(used) >= NEAR_SHARE * limit)
       .map(({ id, used, monthly_limit: limit, last_used_at: at }) => ({
         reason: `${used} of ${limit}`,
         count: 1,

@@ -207,7 +207,7 @@ export class AuditExports extends WorkLoop {
     }
   }
 
-  /** Deletes the files of exports that have expired, or that newer ones replace, and exports of which nobody needs to know. */
+  /** Deletes the files of exports that have expired, or that newer ones replace, and rows of exports that are a month old. */
   async #cleanUp(): Promise<void> {
     const nowMs = this.#deps.nowMs();
     if (nowMs - this.#cleanedAtMs < CLEANUP_INTERVAL_MS) return;

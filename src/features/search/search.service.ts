@@ -68,6 +68,14 @@ export class Search {
     const pattern = containing(text);
     const [from, to] = uuidsThatBegin(text.toLowerCase());
     const page = { size: first, backward: true, after: undefined, before: undefined };
+    const named = (table: 'accounts' | 'clients') =>
+      run((k) =>
+        k
+          .selectFrom(table)
+          .select(['id', 'name as title'])
+          .where((eb) => eb.or([eb('name', 'ilike', pattern), eb.between('id', from, to)]))
+          .limit(first),
+      );
     const users = () =>
       run((k) =>
         k
@@ -90,14 +98,7 @@ export class Search {
           )),
           ...(await userPages.page(nodeId, { search: text }, page)).rows,
         ].map(({ id, name, surname, email }) => ({ id, title: `${name} ${surname}`.trim() || email || id })),
-      account: () =>
-        run((k) =>
-          k
-            .selectFrom('accounts')
-            .select(['id', 'name as title'])
-            .where((eb) => eb.or([eb('name', 'ilike', pattern), eb.between('id', from, to)]))
-            .limit(first),
-        ),
+      account: () => named('accounts'),
       wallet: () =>
         run((k) =>
           k
@@ -138,14 +139,7 @@ export class Search {
             .where((eb) => eb.between('id', from, to))
             .limit(first),
         ),
-      client: () =>
-        run((k) =>
-          k
-            .selectFrom('clients')
-            .select(['id', 'name as title'])
-            .where((eb) => eb.or([eb('name', 'ilike', pattern), eb.between('id', from, to)]))
-            .limit(first),
-        ),
+      client: () => named('clients'),
       supervisor: () =>
         run((k) =>
           k

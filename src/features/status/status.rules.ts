@@ -102,7 +102,7 @@ const ABOUT = {
     type: 'portcullis audit list --status 503 --since 15m',
   },
   'gateway.yaml': {
-    hits: 'nobody yet: former routes are in use. A process that starts exits with 78',
+    hits: 'no one yet: the previous routes are still in use, but a restart would exit with 78',
     page: 'docs/operations/gateway-file.md#gatewayyaml-was-refused',
     type: 'portcullis config check',
   },

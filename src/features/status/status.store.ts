@@ -1,3 +1,4 @@
+import { NEAR_SHARE } from '../../platform/cache/counts.rules.ts';
 import type { Db, DbAndClock } from '../../platform/database/database.ts';
 import type { ProcessState } from '../../tables/operations.entity.ts';
 import type { StatusFacts } from './status.rules.ts';
@@ -54,8 +55,6 @@ type StoredFacts = Pick<StatusFacts, 'audit' | 'quotas' | 'processes'> & {
   };
 };
 
-/** The share of a monthly limit from which a client is near it. */
-const NEAR_SHARE = 0.8;
 const MAX_LISTED = 20;
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 

@@ -17,7 +17,7 @@ export interface Referred {
   target: OnChain;
 }
 
-/** Returns the warnings about a rule: what its wallet, network and currency cannot reach, and an approval by nobody. */
+/** Returns the warnings about a rule: what its wallet, network and currency cannot reach, and a required approval without an approver. */
 export function warningsOf(rule: WalletRuleContent, { wallet, network, currency, target }: Referred): RuleWarning[] {
   const { type, auto_transfer_rule: transfer, sign_and_approve_rule: approval } = rule;
   const isTransfer = type === 'auto_transfer';

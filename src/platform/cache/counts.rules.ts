@@ -1,3 +1,6 @@
+/** The share of a monthly limit from which a client is near it. */
+export const NEAR_SHARE = 0.8;
+
 /** The result of counting a failure of a key. */
 export interface CountedFailure {
   /** The number of failures in the window, this one included. */

@@ -48,7 +48,7 @@ export async function shareDatabase(
   try {
     makeFolder(dirname(path), 0o700);
     chmodSync(dirname(path), 0o700);
-    // Whoever has left it is dead: this process has the lock of the folder.
+    // A socket that is left over has no listener: this process holds the lock of the folder.
     rmSync(path, { force: true });
     await byShortPath(path, (short) => once(server.listen(short), 'listening'));
     chmodSync(path, 0o600);
