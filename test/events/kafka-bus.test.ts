@@ -46,6 +46,37 @@ describeReal('kafka', 'the Kafka bus', () => {
     await bus.stop();
   });
 
+  it('a topic of another owner that has no leader hides no topic of the product, and no broker that responds', async () => {
+    const bus = busOn(connection);
+    const led = TOPICS.admin;
+    await bus.ensureTopics([led]);
+    const { Kafka, KafkaJSProtocolError } = await import('kafkajs');
+    const { admin: adminOf } = Kafka.prototype;
+    const asked: (readonly string[])[] = [];
+    const spy = vi.spyOn(Kafka.prototype, 'admin').mockImplementation(function withOutsider(
+      this: typeof Kafka.prototype,
+    ) {
+      const admin = adminOf.call(this);
+      const { fetchTopicMetadata } = admin;
+      const refuse = () =>
+        Promise.reject(
+          new KafkaJSProtocolError(Object.assign(new Error('no leader'), { type: 'LEADER_NOT_AVAILABLE' })),
+        );
+      admin.describeCluster = refuse;
+      admin.fetchTopicMetadata = async (options) => {
+        asked.push(options?.topics ?? []);
+        return options?.topics ? fetchTopicMetadata(options) : refuse();
+      };
+      return admin;
+    });
+    const other = busOn(connection);
+    expect(await other.missingTopics([led, 'other'])).toEqual(['other']);
+    expect(asked[0]).toEqual([]);
+    await other.checkHealth();
+    spy.mockRestore();
+    await Promise.all([bus.stop(), other.stop()]);
+  });
+
   it('7.3-01: a healthy bus is connected: its first message opens no connection', async () => {
     const bus = busOn(connection);
     await bus.ensureTopics(['first']);

@@ -1,10 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Admin } from 'kafkajs';
+import type { Admin, ITopicMetadata } from 'kafkajs';
 import { backoffMs } from '../../lib/backoff.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
+import { causes } from '../../platform/errors.ts';
 import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag, isDeadLetterTopic } from './event-bus.ts';
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
-import { ALL_TOPICS, isCompactedTopic } from './topics.ts';
+import { ALL_TOPICS, isCompactedTopic, TOPICS } from './topics.ts';
 
 const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;
@@ -36,7 +37,7 @@ export class KafkaAdmin {
   /** Creates the topics that do not exist, with one replica for each broker, at most 3. */
   async ensureTopics(topics: readonly string[]): Promise<void> {
     const missing = await this.missingTopics(topics);
-    if (missing.length > 0) await this.#withAdmin((admin) => this.#create(admin, missing));
+    if (missing.length > 0) await this.#withAdmin((admin) => onceLed(() => this.#create(admin, missing)));
   }
 
   async #create(admin: Admin, missing: readonly string[]): Promise<void> {
@@ -58,13 +59,20 @@ export class KafkaAdmin {
         ],
       })),
     });
-    for (const topic of missing) await this.#waitForLeaders(admin, this.#connection.topicPrefix + topic);
+    for (const topic of missing) await admin.fetchTopicOffsets(this.#connection.topicPrefix + topic);
   }
 
   async missingTopics(topics: readonly string[], partitions = 1): Promise<string[]> {
-    const existing = (await this.#withAdmin((admin) => admin.fetchTopicMetadata())).topics;
+    const names = topics.map((topic) => this.#connection.topicPrefix + topic);
+    const existing = await this.#withAdmin(async (admin) =>
+      admin.fetchTopicMetadata().then(
+        (all) => all.topics,
+        // kafkajs rejects the list when any topic of the cluster, of whatever owner, has a partition without a leader.
+        async () => (await Promise.all(names.map((name) => metadataOf(admin, name)))).flat(),
+      ),
+    );
     const enough = new Set(existing.flatMap((topic) => (topic.partitions.length < partitions ? [] : topic.name)));
-    return topics.filter((topic) => !enough.has(this.#connection.topicPrefix + topic));
+    return topics.filter((_, index) => !enough.has(names[index] ?? ''));
   }
 
   /**
@@ -149,25 +157,9 @@ export class KafkaAdmin {
     await admin?.disconnect();
   }
 
-  /**
-   * Waits until every partition of a new topic has a leader that responds; the brokers take some time to elect them.
-   * @throws the last error after 30 s.
-   */
-  async #waitForLeaders(admin: Admin, name: string): Promise<void> {
-    const giveUpAt = performance.now() + CREATION_TIMEOUT_MS;
-    for (let failures = 1; ; failures += 1) {
-      try {
-        await admin.fetchTopicOffsets(name);
-        return;
-      } catch (error) {
-        if (performance.now() > giveUpAt) throw error;
-      }
-      await setTimeout(backoffMs(failures));
-    }
-  }
-
+  /** Asks for a topic of the product: a list of all would fail with any topic of the cluster that has no leader. */
   #describe(): Promise<unknown> {
-    return this.#withAdmin((admin) => admin.describeCluster());
+    return this.#withAdmin((admin) => metadataOf(admin, this.#connection.topicPrefix + TOPICS.admin));
   }
 
   /**
@@ -196,6 +188,32 @@ export class KafkaAdmin {
   async #connect(): Promise<Admin> {
     const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
     return connected(kafka.admin());
+  }
+}
+
+/** Returns the metadata of a topic, in a list; an empty one if it does not exist. */
+async function metadataOf(admin: Admin, name: string): Promise<ITopicMetadata[]> {
+  try {
+    return (await admin.fetchTopicMetadata({ topics: [name] })).topics;
+  } catch (error) {
+    if (causes(error).some((cause) => 'type' in cause && cause.type === 'UNKNOWN_TOPIC_OR_PARTITION')) return [];
+    throw error;
+  }
+}
+
+/**
+ * Runs `work`, and again until it succeeds: the brokers take some time to elect the leaders of new topics.
+ * @throws the last error after 30 s.
+ */
+async function onceLed(work: () => Promise<void>): Promise<void> {
+  const giveUpAt = performance.now() + CREATION_TIMEOUT_MS;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (performance.now() > giveUpAt) throw error;
+    }
+    await setTimeout(backoffMs(failures));
   }
 }
 
