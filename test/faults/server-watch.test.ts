@@ -18,15 +18,15 @@ describe('connections to a server whose address may fail over', () => {
 
   const asked = (told: object) => ({ query: vi.fn(async () => ({ rows: [{ ...HERE, ...told }] })) });
 
-  /** Lets a statement of the first of three connections have no answer for four seconds; the third one is behind a pooler. */
-  async function silence(source: { query: () => Promise<{ rows: (typeof HERE)[] }> }) {
+  /** Lets a statement of the first of three connections have no answer; the third one is behind a pooler. */
+  async function silence(source: { query: () => Promise<{ rows: (typeof HERE)[] }> }, forMs = 4_500) {
     const watch = new ServerWatch(source);
     const connections = [connection(7), connection(8), connection(9, { pid: 1 })] as const;
     for (const one of connections) await watch.admit(one);
     const [silent, , pooled] = connections;
     watch.note(silent, 1, performance.now());
     watch.note(pooled, 1, performance.now());
-    await vi.advanceTimersByTimeAsync(4_500);
+    await vi.advanceTimersByTimeAsync(forMs);
     watch.stop();
     return { closed: connections.map(({ destroy }) => destroy.mock.calls.length > 0), generation: watch.generation };
   }
@@ -43,9 +43,10 @@ describe('connections to a server whose address may fail over', () => {
     },
   );
 
-  it('D6-18: when no server responds at the address, every connection waits', async () => {
+  it('D6-18 D6-25: when no server responds at the address, a statement waits for ten seconds, behind a pooler too', async () => {
     const nobody = { query: () => Promise.reject(new Error('no answer')) };
-    expect(await silence(nobody)).toEqual({ closed: [false, false, false], generation: 0 });
+    expect(await silence(nobody, 9_500)).toEqual({ closed: [false, false, false], generation: 0 });
+    expect(await silence(nobody, 12_500)).toEqual({ closed: [true, false, true], generation: 0 });
   });
 
   it('D6-18: the server is not queried while statements are answered', async () => {

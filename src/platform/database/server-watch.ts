@@ -32,6 +32,8 @@ interface ConnectionUse {
 export const READ_ONLY = '25006';
 const SILENT_MS = 3_000;
 const LOOK_MS = 1_000;
+/** How long, in milliseconds, a statement is waited for while its server answers nothing at all. */
+const HOPELESS_MS = 10_000;
 /**
  * Of the backends $1 of the server $2, those that have no work are ended as well: their connections will be closed,
  * which they may never hear of, and hold locks until then. So that the backends of a machine that is gone end too, the
@@ -69,8 +71,9 @@ async function identify(
 /**
  * Keeps a pool at the server that its address names, since another may take the address over while connections to the
  * former one stay open. A new connection to a standby is refused. If a statement has had no answer for three seconds,
- * the address is checked again: connections to another server are closed, and those whose statement that server does
- * not have. So no caller waits for a server that is gone, and a long statement continues.
+ * the address is checked again: connections to another server are closed, those whose statement that server does not
+ * have, and after ten seconds those of a server that answers nothing. So no caller waits for a server that is gone, and
+ * a long statement continues.
  */
 export class ServerWatch {
   /** A number that changes when another server is met, which may lack what was last committed. */
@@ -108,16 +111,20 @@ export class ServerWatch {
 
   async #look(): Promise<void> {
     const silentTick = performance.now() - SILENT_MS;
-    const silent = [...this.#uses].filter(([, { open, tick, server }]) => server && open > 0 && tick < silentTick);
+    const silent = [...this.#uses].filter(([, { open, tick }]) => open > 0 && tick < silentTick);
     if (silent.length === 0 || this.#isAsking) return;
     this.#isAsking = true;
-    const pids = silent.map(([{ processID }]) => processID);
-    // A server that does not answer may come back with all its connections.
+    // A pooler makes up the numbers of its backends.
+    const pids = silent.flatMap(([{ processID }, { server }]) => (server === undefined ? [] : processID));
     const identity = await identify(this.#pool, pids, this.#server).catch(() => undefined);
     this.#isAsking = false;
     if (identity) this.#noteServer(identity.server);
-    for (const [{ connection, processID }, { tick }] of identity ? silent : []) {
-      if (tick < silentTick && !identity?.busy.includes(processID ?? 0)) connection.stream.destroy();
+    for (const [{ connection, processID }, { tick, server }] of silent) {
+      // A server that does not answer may soon come back with all its connections.
+      const isLost = identity
+        ? server !== undefined && tick < silentTick && !identity.busy.includes(processID ?? 0)
+        : tick < performance.now() - HOPELESS_MS;
+      if (isLost) connection.stream.destroy();
     }
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { vi } from 'vitest';
 import { openSocket, request } from '../gateway/raw.ts';
 import { FORM_TYPE, OPERATIONS } from '../graphql/upload-requests.ts';
 import { withPostgres } from '../services/pg-client.ts';
@@ -203,8 +204,12 @@ const ends =
     return many(600, (at) => attacker.send(bytes, { from: networkOf(at) }), 60);
   };
 
-/** A supervisor's session at the console: its cookie. */
-async function consoleCookie({ cluster, gateways }: Attacker['harness']): Promise<string> {
+/** A supervisor's session at the console, its cookie; while many sign in, one is refused at first. */
+function consoleCookie(harness: Attacker['harness']): Promise<string> {
+  return vi.waitFor(() => signedIn(harness), { timeout: 60_000, interval: 1_000 });
+}
+
+async function signedIn({ cluster, gateways }: Attacker['harness']): Promise<string> {
   const answer = await fetch(`${gateways[0]?.baseUrl}/console/session`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },

@@ -10,19 +10,26 @@ import { heldMemory } from '../../../platform/waiting-request.ts';
 const JSON_MEMBER = 'ruleLogic';
 
 /**
- * Returns a schema for GraphQL from an input schema with REST names: it takes members in camelCase, gives the output of
- * `schema`, and reports issues with paths in camelCase. The names inside `ruleLogic` stay as they are.
+ * Parses a value with members in camelCase by an input schema with REST names, and reports issues with paths in
+ * camelCase. The names inside `ruleLogic` stay as they are.
  */
+function parseCamel<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  context: z.RefinementCtx,
+): z.output<Schema> {
+  const renamed = inRestNames(value);
+  const result = schema.safeParse(renamed);
+  if (result.success) return result.data;
+  for (const { path, message } of issuesIn(result.error, renamed)) {
+    context.addIssue({ code: 'custom', path: camelPath(path), message });
+  }
+  return z.NEVER;
+}
+
+/** Returns a schema for GraphQL from an input schema with REST names, which it takes in camelCase. */
 export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
-  return z.unknown().transform((value, context): z.output<Schema> => {
-    const renamed = inRestNames(value);
-    const result = schema.safeParse(renamed);
-    if (result.success) return result.data;
-    for (const { path, message } of issuesIn(result.error, renamed)) {
-      context.addIssue({ code: 'custom', path: camelPath(path), message });
-    }
-    return z.NEVER;
-  });
+  return z.unknown().transform((value, context) => parseCamel(schema, value, context));
 }
 
 /** The type of an argument whose resolver gets `Output`. */
@@ -34,8 +41,10 @@ type TypeOf<Output> = Output extends (infer Item)[] ? [InputRef<Item>] : InputRe
  * name of such a member must be the same in REST. Each argument is parsed in a turn of the caller.
  */
 export function parsedArgument<Schema extends z.ZodType>(type: InputRef | [InputRef], schema: Schema) {
-  const cooperatively = z.unknown().transform((value) => runCooperatively(() => value, heldMemory()));
-  const options = { required: true, validate: { schema: cooperatively.pipe(camelInput(schema)) } } as const;
+  const cooperatively = z.unknown().transform((value, context) => {
+    return runCooperatively(() => parseCamel(schema, value, context), heldMemory());
+  });
+  const options = { required: true, validate: { schema: cooperatively } } as const;
   return { ...options, type: type as TypeOf<z.output<Schema>> };
 }
 
