@@ -139,7 +139,10 @@ export async function clientToken(url: string, { client }: Demo): Promise<string
   return JSON.parse(text).access_token;
 }
 
-/** A port of 127.0.0.1 that nobody listens on. */
+/** The ports that were given out: a system may name the same one twice in a row. */
+const takenPorts = new Set<number>();
+
+/** A port of 127.0.0.1 that nobody listens on, and that was not given out before. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -147,6 +150,8 @@ export async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  if (takenPorts.has(address.port)) return freePort();
+  takenPorts.add(address.port);
   return address.port;
 }
 
