@@ -20,7 +20,7 @@ import { TokenManagement } from '../access/tokens/token-management.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { ClientAdministration } from '../features/clients/client-administration.service.ts';
 import { ConsoleSessions } from '../features/oauth/console-sessions.service.ts';
-import { clientCredentialsGrant, passwordGrant, refreshTokenGrant } from '../features/oauth/grants.service.ts';
+import { Grants } from '../features/oauth/token-endpoint.service.ts';
 import { SupervisorAdministration } from '../features/supervisors/supervisor-administration.service.ts';
 import type { Log } from '../lib/log.ts';
 import type { Cache } from '../platform/cache/cache.ts';
@@ -141,8 +141,7 @@ export async function buildAccess(
   const spent = new SpentTokens({ db, nowMs });
   const revocations = new Revocations({ db, changes, sessions, nowMs });
   const refreshTokens = new RefreshTokens({ verifier, directory, supervisors, sessions, spent, nowMs });
-  const password = passwordGrant({ passwordCheck, sessions, issuer });
-  const refresh = refreshTokenGrant({ refreshTokens, spent, revocations, sessions, issuer });
+  const grants = new Grants({ passwordCheck, refreshTokens, spent, revocations, sessions, issuer });
   return {
     ...administration,
     verifier,
@@ -155,12 +154,11 @@ export async function buildAccess(
     throttle,
     wrongSecrets,
     issuer,
-    grants: [clientCredentialsGrant(issuer), password, refresh],
+    grants,
     consoleSessions: new ConsoleSessions({
       directory,
       throttle,
-      password,
-      refresh,
+      grants,
       verifier,
       refreshTokens,
       revocations,

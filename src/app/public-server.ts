@@ -168,7 +168,7 @@ function graphqlOf(
   persisted: Backends['persisted'],
   socketEndpoint: () => Endpoint | undefined,
 ): GraphqlServer {
-  const { config, authenticator, guards, audit, log, publicUrl } = context;
+  const { config, authenticator, audit, log, publicUrl } = context;
   const acceptedTokens = () => socketEndpoint()?.tokens ?? [];
   const requirePermissions = (principal: Principal) => {
     const missing = missingPermissions(principal, socketEndpoint()?.permissions ?? []);
@@ -182,19 +182,16 @@ function graphqlOf(
       const principal = await unlessInvalid(() => authenticator.authenticate(token, acceptedTokens()));
       if (!principal) return undefined;
       requirePermissions(principal);
-      await guards.check(exchange, principal, false);
+      await exchange.admit(principal, false);
       return principal;
     },
     recheck: async (principal, { upgrade }) => {
       if (upgrade && !acceptedTokens().includes(principal.tokenClass)) throw new InvalidTokenError('another_class');
       await authenticator.check(principal);
+      if (upgrade) requirePermissions(principal);
     },
     watch: context.watch,
     isAuditFull: () => context.spool.isFull,
-    passGuards: async (principal, exchange) => {
-      if (exchange.upgrade) requirePermissions(principal);
-      await guards.check(exchange, principal);
-    },
     recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
     durations: context.telemetry.operations,
     tracer: context.telemetry.tracer,

@@ -63,7 +63,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
   async function guard(exchange: Exchange, principal: Principal): Promise<void> {
     const { req, state, route } = exchange;
     try {
-      await parts.guards.check(exchange, principal);
+      await exchange.admit(principal);
     } catch (error) {
       // A batch of operations gets a 429 for each, from its handler.
       const mayBeBatch = !state.upstream && req.method === 'POST' && route?.batch === true;
@@ -121,6 +121,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
       state.isGuardedElsewhere = services.areGuardsElsewhere(state, isPeerTrusted);
     },
     function proxy(exchange) {
+      exchange.guards = parts.guards;
       attachExchange(exchange);
       const { principal, isGuardedElsewhere } = exchange.state;
       if (principal && !isGuardedElsewhere) return guard(exchange, principal);

@@ -59,7 +59,7 @@ const parts = Object.entries(document.components ?? {}).flatMap(([kind, componen
 
 /** Reads a request's body as its handler does. */
 const READERS: Readonly<Record<string, (body: unknown) => boolean>> = {
-  issueToken: (body) => parseTokenRequest(body).grant_type !== undefined && isOfClient(body),
+  issueToken: (body) => parseTokenRequest(body) !== undefined && isOfClient(body),
   revokeToken: (body) => tokenInput.safeParse(body).success && isOfClient(body),
   introspectToken: (body) => tokenInput.safeParse(body).success && isOfClient(body),
   createWalletRule: (body) => walletRuleInput.safeParse(body).success,

@@ -474,7 +474,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'grants: a client may use any',
     file: 'src/features/oauth/token-endpoint.service.ts',
-    find: "  if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');\n",
+    find: "  if (!client.grantTypes.includes(request.grant_type)) throw new Refusal('unauthorized_client');\n",
     replacement: '',
     caughtBy: ['test/oauth/token-endpoint.test.ts', 'test/oauth/standard-clients.test.ts'],
   },

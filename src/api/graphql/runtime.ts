@@ -147,16 +147,11 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
 interface ContextDependencies {
   services: FeatureServices;
   /**
-   * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
-   * @throws InvalidTokenError when it is not.
+   * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class and
+   * with the permissions of the endpoint.
+   * @throws InvalidTokenError when it is not; Refusal 403 when a token on a WebSocket lacks a permission.
    */
   recheck: (principal: Principal, exchange: Exchange) => Promise<void>;
-  /**
-   * Counts an operation of a WebSocket, or another one of a batch, against the client's limits.
-   * @throws Refusal 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
-   * endpoint.
-   */
-  passGuards: (principal: Principal, exchange: Exchange) => Promise<void>;
 }
 
 /**
@@ -166,12 +161,11 @@ interface ContextDependencies {
  */
 function useOperationContext({
   recheck,
-  passGuards,
   services,
 }: ContextDependencies): Plugin<OperationRequest & Partial<GraphqlContext>> {
   async function checkAccess({ bearer, exchange, batch }: OperationRequest): Promise<void> {
     await recheck(bearer, exchange);
-    if (!batch || batch.isBegun) return passGuards(bearer, exchange);
+    if (!batch || batch.isBegun) return exchange.admit(bearer);
     batch.isBegun = true;
     if (exchange.state.limitRefusal) throw exchange.state.limitRefusal;
   }

@@ -1,5 +1,4 @@
 import { bearerOf, type ClientRecord, InvalidTokenError, type Principal } from '../../access/identity/callers.ts';
-import type { ClientGuards } from '../../access/limits/client-guards.ts';
 import type { Throttle } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenAuthenticator } from '../../access/tokens/token-authenticator.ts';
@@ -14,7 +13,6 @@ interface McpServerDependencies extends McpRuntimeDependencies {
   authenticator: TokenAuthenticator;
   directory: AccessDirectory;
   throttle: Throttle;
-  guards: ClientGuards;
   /** The origins from which browsers may call; `*` allows any. */
   corsOrigins: readonly string[];
   publicUrl(): string;
@@ -58,18 +56,18 @@ async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<A
   const { headers } = exchange.req;
   const bearer = bearerOf(headers.authorization);
   const admitted = bearer.includes('.') ? admitToken(deps, exchange, bearer) : admitSecret(deps, exchange, bearer);
-  const { identity, guarded } = await admitted;
+  const { identity, caller } = await admitted;
   const isOwn = isOwnHost(headers.host, deps.publicUrl());
   if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin))
     throw new Refusal('forbidden', { reason: isOwn ? 'origin' : 'host' });
-  await deps.guards.check(exchange, guarded);
+  await exchange.admit(caller);
   return identity;
 }
 
 interface Admitted {
   identity: AgentIdentity;
   /** Whose client guards the request must pass. */
-  guarded: ClientRecord | Principal;
+  caller: ClientRecord | Principal;
 }
 
 async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secret: string): Promise<Admitted> {
@@ -87,7 +85,7 @@ async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secr
   exchange.held?.moveTo(nodeId);
   exchange.state.recheck = recheck;
   const identity = { nodeId, subject: clientId, clientId, clientName, permissions: new Set(scopes) };
-  return { identity, guarded: client };
+  return { identity, caller: client };
 }
 
 /** Admits the principal of an access token of the user class, as the stages of the chain do for REST. */
@@ -103,7 +101,7 @@ async function admitToken(deps: McpServerDependencies, exchange: Exchange, token
   const { nodeId, subject, clientId, permissions } = principal;
   const client = clientId === undefined ? undefined : await directory.client(clientId);
   const identity = { nodeId, subject, clientId, clientName: client?.name, permissions };
-  return { identity, guarded: principal };
+  return { identity, caller: principal };
 }
 
 /** Returns an error as MCP sends it: a 401 says where the metadata of this resource is (RFC 9728 section 5.1). */

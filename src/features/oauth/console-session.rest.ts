@@ -9,9 +9,9 @@ import { readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { invalidRequest, notFound, parseOrReject, Refusal } from '../../platform/errors.ts';
 import type { ConsoleSessions } from './console-sessions.service.ts';
-import type { Granted } from './grants.service.ts';
 import { beginAuthentication, MAX_BODY_BYTES, withClient } from './oauth.rest.ts';
 import { oauthEnvelope } from './oauth-errors.rest.ts';
+import type { Granted } from './token-endpoint.service.ts';
 import { consoleSessionInput, consoleSignInInput } from './token-request.input.ts';
 
 interface SessionServices {

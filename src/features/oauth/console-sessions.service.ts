@@ -8,7 +8,7 @@ import { callerAddress } from '../../lib/ip-address.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { notFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import { requestSignal } from '../../platform/waiting-request.ts';
-import type { Denied, Grant, Granted } from './grants.service.ts';
+import type { Denied, Granted, Grants } from './token-endpoint.service.ts';
 
 /** How many cookies of a request have their signatures checked: each may come from a server on a sibling domain. */
 const MAX_COOKIES = 4;
@@ -24,8 +24,7 @@ const NO_CLIENT: Denied = { reason: 'no_console_client' };
 interface ConsoleSessionsDependencies {
   directory: Pick<AccessDirectory, 'client' | 'nodeName'>;
   throttle: Pick<Throttle, 'requireAttemptsLeft' | 'failed'>;
-  password: Pick<Grant, 'handle'>;
-  refresh: Pick<Grant, 'handle'>;
+  grants: Pick<Grants, 'password' | 'refresh'>;
   verifier: Pick<TokenVerifier, 'mayBeOf'>;
   refreshTokens: Pick<RefreshTokens, 'claimsOf'>;
   revocations: Pick<Revocations, 'revokeFamily'>;
@@ -66,14 +65,13 @@ export class ConsoleSessions {
     replaced: readonly string[],
     realIp: string,
   ): Promise<Granted> {
-    const { throttle, password: grant } = this.#deps;
+    const { throttle, grants } = this.#deps;
     const address = callerAddress(realIp);
     // Each failure is counted before the next attempt from the address, so that concurrent ones get no more chances.
     return this.#attempts.run(address, async () => {
       await throttle.requireAttemptsLeft(address, 'console');
       const client = await this.#find(clientId);
-      const request = { grant_type: 'password', username, password } as const;
-      const granted = client ? await grant.handle(request, client, address) : NO_CLIENT;
+      const granted = client ? await grants.password({ username, password }, client, address) : NO_CLIENT;
       if ('reason' in granted) {
         await throttle.failed(address, 'console', granted.subject);
         throw new Refusal(client ? 'invalid_grant' : 'invalid_client', granted);
@@ -92,11 +90,8 @@ export class ConsoleSessions {
   async renew(clientId: string, cookies: readonly string[], realIp: string): Promise<Granted> {
     const client = await this.#find(clientId);
     const [valid, ...otherSessions] = client ? await this.#admitted(cookies, client, realIp) : [];
-    const request = {
-      grant_type: 'refresh_token',
-      refresh_token: valid && otherSessions.length === 0 ? valid.token : '',
-    } as const;
-    const granted = client ? await this.#deps.refresh.handle(request, client) : NO_CLIENT;
+    const refresh_token = valid && otherSessions.length === 0 ? valid.token : '';
+    const granted = client ? await this.#deps.grants.refresh({ refresh_token }, client) : NO_CLIENT;
     if ('reason' in granted) throw new Refusal(client ? 'invalid_grant' : 'invalid_client', granted);
     return granted;
   }

@@ -110,7 +110,7 @@ export async function withClient<Result extends object>(
     req.body = undefined;
     const { namedId, isOwn, ...clientRequest } = clientRequestOf(req.headers, bytes);
     exchange.held?.charge(heapWeight(clientRequest.parameters) - BODY_WEIGHT * bytes.length);
-    return { namedId, isOwn, result: work({ ...clientRequest, realIp: exchange.realIp, request: exchange }) };
+    return { namedId, isOwn, result: work({ ...clientRequest, realIp: exchange.realIp, exchange }) };
   }
 }
 

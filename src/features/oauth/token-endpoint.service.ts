@@ -1,25 +1,176 @@
+import type { LoginOrigin } from '../../access/credentials/login-locks.ts';
 import type { ClientRecord } from '../../access/identity/callers.ts';
-import type { ClientGuards, GuardedRequest } from '../../access/limits/client-guards.ts';
 import type { Throttle, WrongSecrets } from '../../access/limits/throttle.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
+import type { Sessions } from '../../access/revocation/sessions.ts';
+import type { PasswordCheck, SupervisorRecord } from '../../access/supervisors/supervisors.service.ts';
+import type { RefreshClaims } from '../../access/tokens/refresh.rules.ts';
+import { isOfClient, type RefreshTokens, type Revocations, type SpentTokens } from '../../access/tokens/revocations.ts';
+import type { TokenIssuer, TokenResponse } from '../../access/tokens/token-issuer.ts';
+import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import { isUuid } from '../../lib/input.ts';
 import { isObject } from '../../lib/json.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { BASIC_CHALLENGE, invalidRequest, parseOrReject, Refusal } from '../../platform/errors.ts';
-import type { Grant, Granted } from './grants.service.ts';
+import type { TokenPair } from '../../tables/access.entity.ts';
+import { scopeToIssue } from './scope.rules.ts';
 import {
   type ClientCredentials,
   type ClientRequest,
   clientBesideBasicInput,
   clientInput,
+  type GrantRequest,
   parseTokenRequest,
   tokenInput,
 } from './token-request.input.ts';
+
+/** A token response, and whom its tokens are for. `isApi` distinguishes a client's own tokens from a login. */
+export interface Granted {
+  response: TokenResponse;
+  isApi: boolean;
+  subject: string;
+}
+
+/** Why nothing is granted, and whom the request named, if anyone: for the log and the audit record alone. */
+export interface Denied {
+  reason: string;
+  subject?: string;
+}
+
+/** The refusal of a refresh token that is not one of the client, has ended, or was redeemed before. */
+const NO_REFRESH: Denied = { reason: 'refresh_token' };
+
+interface GrantDependencies {
+  passwordCheck: Pick<PasswordCheck, 'check'>;
+  refreshTokens: RefreshTokens;
+  spent: SpentTokens;
+  revocations: Revocations;
+  sessions: Sessions;
+  issuer: TokenIssuer;
+}
+
+/** A redemption of a refresh token by a client. */
+interface Redemption {
+  token: string;
+  /** The requested scope. */
+  requested: string | undefined;
+  claims: RefreshClaims;
+  client: ClientRecord;
+}
+
+/** The grants of the token endpoint (RFC 6749 section 1.3). */
+export class Grants {
+  readonly #deps: GrantDependencies;
+
+  constructor(deps: GrantDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Grants what a client requests, by the type of the grant. */
+  handle(request: GrantRequest, client: ClientRecord): Promise<Granted | Denied> {
+    switch (request.grant_type) {
+      case 'client_credentials':
+        return this.#clientCredentials(request, client);
+      case 'password':
+        return this.password(request, client);
+      case 'refresh_token':
+        return this.refresh(request, client);
+    }
+  }
+
+  /** Grants tokens for the client itself, with its scopes and its configured duration (RFC 6749 section 4.4). */
+  async #clientCredentials({ scope: requested }: GrantRequest, client: ClientRecord): Promise<Granted> {
+    const { issuer } = this.#deps;
+    const scope = scopeToIssue({ requested, client, granted: client.scopes });
+    return {
+      response: await issuer.sign(issuer.forClient(client, scope)),
+      isApi: true,
+      subject: client.clientId,
+    };
+  }
+
+  /**
+   * Grants a login to supervisors of the client's tenant (RFC 6749 section 4.3). An unknown username, one of another
+   * tenant, a wrong password and a lockout give the same response. `origin` is where the login comes from, by default the
+   * token endpoint.
+   */
+  async password(
+    { username, password, scope: requested }: { username: string; password: string; scope?: string | undefined },
+    client: ClientRecord,
+    origin: LoginOrigin = null,
+  ): Promise<Granted | Denied> {
+    const { passwordCheck, sessions, issuer } = this.#deps;
+    const login = await passwordCheck.check(client.nodeId, username, password, origin);
+    if (login.fault) return { reason: login.fault, subject: login.subject };
+    const { supervisor } = login;
+    const scope = scopeToIssue({ requested, client, granted: supervisor.permissions });
+    const sessionId = uuidV7();
+    const isOpen = await sessions.open(this.#sessionOf(supervisor, sessionId, client), supervisor);
+    if (!isOpen) return { reason: 'supervisor_disabled', subject: supervisor.supervisorId };
+    const response = await issuer.sign(issuer.forLogin(supervisor, scope, sessionId, client));
+    return { response, isApi: false, subject: supervisor.supervisorId };
+  }
+
+  /** Grants another pair of the same kind, with the current permissions (RFC 6749 section 6). */
+  async refresh(
+    { refresh_token: token, scope: requested }: { refresh_token: string; scope?: string | undefined },
+    client: ClientRecord,
+  ): Promise<Granted | Denied> {
+    const { refreshTokens, issuer } = this.#deps;
+    const claims = await refreshTokens.claimsOf(token, client);
+    if (!claims) return NO_REFRESH;
+    const redemption = { token, requested, claims, client };
+    if (!isOfClient(claims)) return this.#refreshLogin(redemption);
+    const scope = scopeToIssue({ ...redemption, bound: claims.bound, granted: client.scopes });
+    const pair = await this.#redeemed(redemption, issuer.forClient(client, scope, claims.familyId ?? claims.tokenId));
+    return pair ? { response: await issuer.sign(pair), isApi: true, subject: claims.subject } : NO_REFRESH;
+  }
+
+  async #refreshLogin(redemption: Redemption): Promise<Granted | Denied> {
+    const { refreshTokens, sessions, issuer } = this.#deps;
+    const { claims, client } = redemption;
+    const supervisor = await refreshTokens.supervisorOf(claims, client);
+    const { sessionId } = claims;
+    const denied = { ...NO_REFRESH, subject: claims.subject };
+    if (!supervisor || sessionId === undefined || !isUuid(sessionId)) return denied;
+    const scope = scopeToIssue({ ...redemption, bound: claims.bound, granted: supervisor.permissions });
+    const session = this.#sessionOf(supervisor, sessionId, client);
+    // A token without `iat` was issued before sessions existed: it creates one, unless a concurrent redemption has done
+    // so.
+    const isLive =
+      (await sessions.prolong(session)) ||
+      (claims.issuedAt === undefined &&
+        ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
+    // The token is redeemed last, so that it still can be when the refresh has failed before.
+    const pair = isLive && (await this.#redeemed(redemption, issuer.forLogin(supervisor, scope, sessionId, client)));
+    return pair ? { response: await issuer.sign(pair), isApi: false, subject: claims.subject } : denied;
+  }
+
+  /** Returns the session of a login that begins or continues now. */
+  #sessionOf({ supervisorId, nodeId }: SupervisorRecord, sessionId: string, { clientId }: ClientRecord) {
+    return { sessionId, nodeId, supervisorId, clientId, expiresAtMs: this.#deps.issuer.loginEndsAtMs() };
+  }
+
+  /**
+   * Redeems a token and returns the pair to issue: `issued`, or the pair of its first redemption; undefined if it cannot
+   * be redeemed. With reuse detection, a second redemption may come from a thief, so everything that the token belongs to
+   * is revoked.
+   */
+  async #redeemed({ token, claims, client }: Redemption, issued: TokenPair): Promise<TokenPair | undefined> {
+    const { spent, revocations } = this.#deps;
+    if (!spent.isForOnce(client, claims)) return issued;
+    const pair = await spent.spend(token, claims, issued);
+    if (!pair && client.refreshReuseDetection) await revocations.revokeFamily(claims, client);
+    return pair;
+  }
+}
 
 /** A request that authenticates a client. */
 export interface ClientCall extends Pick<ClientRequest, 'parameters' | 'basic'> {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
-  /** What the client guards look at (docs/contract.md, 5.3). */
-  readonly request: GuardedRequest;
+  /** Its exchange, which lets the client in (docs/contract.md, 5.3). */
+  readonly exchange: Pick<Exchange, 'admit'>;
 }
 
 /** What the endpoints that authenticate a client call. */
@@ -29,8 +180,7 @@ export interface TokenEndpointDependencies {
   wrongSecrets: Pick<WrongSecrets, 'note'>;
   /** Returns a hash of the id of a client that does not exist. */
   strangerOf(clientId: string): string;
-  guards: Pick<ClientGuards, 'check'>;
-  grants: readonly Grant[];
+  grants: Pick<Grants, 'handle'>;
 }
 
 /**
@@ -45,10 +195,9 @@ export async function issueTokens(
 ): Promise<Granted & { client: ClientRecord }> {
   const request = parseTokenRequest(call.parameters);
   const client = await authenticateClient(dependencies, call);
-  const grant = dependencies.grants.find(({ grantType }) => grantType === request.grant_type);
-  if (!grant) throw new Refusal('unsupported_grant_type');
-  if (!client.grantTypes.includes(grant.grantType)) throw new Refusal('unauthorized_client');
-  const granted = await grant.handle(request, client);
+  if (!request) throw new Refusal('unsupported_grant_type');
+  if (!client.grantTypes.includes(request.grant_type)) throw new Refusal('unauthorized_client');
+  const granted = await dependencies.grants.handle(request, client);
   // The error does not disclose whether the username, the password or the token was wrong.
   if ('reason' in granted) throw new Refusal('invalid_grant', granted);
   return { ...granted, client };
@@ -77,7 +226,7 @@ export async function tokenToManage(
  * wrong before.
  */
 async function authenticateClient(
-  { directory, throttle, wrongSecrets, guards, strangerOf }: TokenEndpointDependencies,
+  { directory, throttle, wrongSecrets, strangerOf }: TokenEndpointDependencies,
   call: ClientCall,
 ): Promise<ClientRecord> {
   const credentials = credentialsOf(call);
@@ -90,7 +239,7 @@ async function authenticateClient(
     await throttle.failed(call.realIp, clientId, named.subject);
     throw invalidClient(named, call.basic !== undefined);
   }
-  await guards.check(call.request, client);
+  await call.exchange.admit(client);
   return client;
 }
 

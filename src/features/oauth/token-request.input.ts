@@ -47,17 +47,18 @@ export const tokenInput = objectInput({ token: requiredSecret() });
 
 export type GrantType = keyof typeof grantInputs;
 
-export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_type: undefined; scope?: undefined };
+/** The parameters of a grant. */
+export type GrantRequest = z.output<(typeof grantInputs)[GrantType]>;
 
 /**
- * Parses the parameters of a grant. For an unknown grant type, `grant_type` of the result is undefined.
+ * Parses the parameters of a grant; returns undefined for an unknown grant type.
  * @throws Refusal `invalid_request` that names each parameter that is missing or malformed.
  */
-export function parseTokenRequest(parameters: unknown): TokenRequest {
+export function parseTokenRequest(parameters: unknown): GrantRequest | undefined {
   const grantType = grantTypeOf(parameters);
   if (grantType) return parseOrReject(grantInputs[grantType], parameters);
   parseOrReject(anyGrantInput, parameters);
-  return { grant_type: undefined };
+  return undefined;
 }
 
 /** Returns the grant type of parameters; undefined if they have none, or one that is unknown. */

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { RequestHandler } from 'express';
-import type { Caller, Principal, SignedToken } from '../../access/identity/callers.ts';
+import type { Caller, ClientRecord, Principal, SignedToken } from '../../access/identity/callers.ts';
+import type { ClientGuards } from '../../access/limits/client-guards.ts';
 import type { maskHeaders } from '../../audit/mask-headers.ts';
 import type { SecretNames } from '../../audit/mask-keys.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
@@ -141,6 +142,8 @@ export class Exchange {
   /** Whether the request began while no audit record could be stored: it is refused, or a health check, and only logged. */
   isUnrecordable = false;
 
+  /** The client guards; undefined until the chain hands the request over to what serves it. */
+  guards: Pick<ClientGuards, 'check'> | undefined;
   readonly state = new RequestState();
   readonly audit: AuditNotes;
 
@@ -158,6 +161,16 @@ export class Exchange {
       isBodyRead: false,
       isBodyJson: false,
     };
+  }
+
+  /**
+   * Lets an identified caller in, if the guards of its client do: for the request, for each operation of a WebSocket, and
+   * for each of a batch after the first. With `isCounted` false it is not counted, because its operations will be.
+   * @throws Refusal 403 or 429 from the guard that refuses.
+   */
+  async admit(caller: ClientRecord | Principal, isCounted?: boolean): Promise<void> {
+    if (!this.guards) throw new Error('a caller was to be admitted before the end of the gateway chain');
+    await this.guards.check(this, caller, isCounted);
   }
 
   /** Whether the response has begun, so that it can be cut off but not replaced. */

@@ -14,6 +14,7 @@ import { refuse } from '../../../src/gateway/exchange/responses.ts';
 import type { Log } from '../../../src/lib/log.ts';
 import { MemoryAccounts } from '../../../src/platform/held-memory.ts';
 import { ENDLESS } from '../harness/endless.ts';
+import { UNGUARDED } from './fixture.ts';
 
 /** A schema whose fields, arguments and input fields have the names of secrets, and others. */
 const SDL = `
@@ -85,7 +86,6 @@ export async function startAuditFixture(served: GraphQLSchema = withResolvers())
     recheck: async () => undefined,
     watch: ENDLESS,
     isAuditFull: () => false,
-    passGuards: async () => undefined,
     recordOperation: (record) => audit.recordOperation(record),
     log,
     maxCost: 100_000,
@@ -98,6 +98,7 @@ export async function startAuditFixture(served: GraphQLSchema = withResolvers())
   });
   const door = createServer(async (req, res) => {
     const exchange = new Exchange(req, res);
+    exchange.guards = UNGUARDED;
     exchange.target = normalTarget(req.url ?? '');
     res.setHeader('X-Correlation-ID', 'an id');
     exchange.audit.capture.install((aborted, kept) => audit.record(exchange, aborted, kept));
@@ -110,6 +111,7 @@ export async function startAuditFixture(served: GraphQLSchema = withResolvers())
   const memory = new MemoryAccounts();
   door.on('upgrade', (req, socket, head) => {
     const exchange = new Exchange(req, new ServerResponse(req), { socket, head });
+    exchange.guards = UNGUARDED;
     exchange.held = memory.open('unidentified');
     runtime.accept(exchange);
   });

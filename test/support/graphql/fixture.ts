@@ -6,6 +6,7 @@ import { print } from 'graphql';
 import { Passwords } from '../../../src/access/credentials/passwords.ts';
 import { InvalidTokenError, type Principal } from '../../../src/access/identity/callers.ts';
 import { PERMISSIONS, type Permission } from '../../../src/access/identity/permissions.rules.ts';
+import type { ClientGuards } from '../../../src/access/limits/client-guards.ts';
 import { AccessDirectory, DenyList } from '../../../src/access/revocation/access-cache.ts';
 import { AccessWatch } from '../../../src/access/revocation/access-watch.ts';
 import { createGraphqlServer } from '../../../src/api/graphql/graphql-server.ts';
@@ -38,6 +39,8 @@ import { EventReader } from './event-reader.ts';
 
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
 export const OTHER_NODE = 'bbbbbbbb-0000-4000-8000-000000000002';
+/** Guards that let everyone in. */
+export const UNGUARDED: Pick<ClientGuards, 'check'> = { check: async () => undefined };
 const CHAIN = 'cccccccc-0000-4000-8000-000000000003';
 
 interface Answer {
@@ -162,7 +165,6 @@ export async function startFixtureOn(database: Database, { services: replaced, .
     },
     recheck: check,
     watch,
-    passGuards: async () => undefined,
     isAuditFull: () => false,
     recordOperation: async (record) => void records.push(record),
     log,
@@ -178,6 +180,7 @@ export async function startFixtureOn(database: Database, { services: replaced, .
   const memory = new MemoryAccounts();
   const door = createServer((req, res) => {
     const exchange = new Exchange(req, res);
+    exchange.guards = UNGUARDED;
     exchange.correlationId = String(req.headers['x-correlation-id'] ?? 'none');
     exchange.state.principal = principals.get(/^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '');
     try {
@@ -188,6 +191,7 @@ export async function startFixtureOn(database: Database, { services: replaced, .
   });
   door.on('upgrade', (req, socket, head) => {
     const exchange = new Exchange(req, new ServerResponse(req), { socket, head });
+    exchange.guards = UNGUARDED;
     exchange.held = memory.open('unidentified');
     server.handle(exchange);
   });
