@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, it, vi } from 'vitest';
-import { LookupStore } from '../../src/features/transactions/transaction-lookups.service.ts';
+import { LookupStore } from '../../src/features/transactions/transactions.store.ts';
 import { changesOf, notify, workerHere, workerProcess } from '../support/events/worker-fixture.ts';
 import { listening } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';

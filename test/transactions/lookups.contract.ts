@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import {
-  LOOKUPS_AT_ONCE,
-  LookupStore,
-  lookupBackoffMs,
-} from '../../src/features/transactions/transaction-lookups.service.ts';
+import { LOOKUPS_AT_ONCE, lookupBackoffMs } from '../../src/features/transactions/transaction-lookups.service.ts';
+import { LookupStore } from '../../src/features/transactions/transactions.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,

@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/database/database.ts';
 import { textArray } from '../../platform/database/row-sets.ts';
 import { assetContractAddress } from './join.rules.ts';
-import { stateOfRow } from './transaction-view.rules.ts';
+import { stateOfRow } from './transactions.store.ts';
 
 /**
  * Sets the contract address of each asset to the one that its transactions together give it, with at most three

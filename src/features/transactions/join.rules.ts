@@ -1,4 +1,10 @@
-import { STATUS, type TransactionCollection, type TransactionStatus } from '../../tables/transaction-content.ts';
+import { instantToIsoMillis } from '../../lib/instants.ts';
+import {
+  STATUS,
+  type TransactionCollection,
+  type TransactionSnapshot,
+  type TransactionStatus,
+} from '../../tables/transaction-content.ts';
 import type { Notification, ReceivedTime } from './notification.input.ts';
 import { CREATE_TOKENIZATION } from './type-codes.rules.ts';
 
@@ -174,6 +180,23 @@ export function joinNotification(state: TransactionState, notification: Notifica
 /** Checks whether both Done and Error were notified for one transaction, which an operator must resolve. */
 export function hasConflict(state: TransactionState): boolean {
   return state.doneSeen && state.errorSeen;
+}
+
+/** Returns a transaction's state as readers see it. */
+export function snapshotOf(id: string, state: TransactionState): TransactionSnapshot {
+  return {
+    id,
+    collection: state.collection,
+    type: state.type,
+    status: state.status,
+    transaction_hash: state.transactionHash,
+    contract_address: state.contractAddress,
+    gas_used: state.gasUsed.toString(),
+    error: state.error,
+    conflict: hasConflict(state),
+    created_at: state.createdAt && instantToIsoMillis(state.createdAt),
+    updated_at: state.updatedAt && instantToIsoMillis(state.updatedAt),
+  };
 }
 
 /** Returns the state that a single notification gives. */

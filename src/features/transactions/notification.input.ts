@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { PoisonError } from '../../events/bus/event-bus.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { boundedTextInput, objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { decodeUtf8, integerOf, parsedOr, parseJson } from '../../lib/json.ts';
@@ -123,23 +125,54 @@ export interface NewTransaction {
   assetId: string | null;
 }
 
-/** A delivery with its parsed notification. */
+/** A delivery with its parsed notification, and the SHA-256 of its bytes in hexadecimal. */
 export interface ParsedDelivery extends Delivery {
   notification: Notification;
+  sha256: string;
+}
+
+/** How many bytes the notifications take that are remembered, and what one takes besides its text. */
+const REMEMBERED_BYTES = 4 * 1024 * 1024;
+const NOTIFICATION_BYTES = 1_024;
+
+/**
+ * The notifications that this process has parsed last, by the SHA-256 of their bytes: the webhook receives each, and both
+ * topics bring it again.
+ */
+const remembered = new BoundedMap<string, { notification: Notification; bytes: number }>(REMEMBERED_BYTES, {
+  weightOf: ({ bytes }) => bytes,
+});
+
+/** Remembers the notification that has these bytes. */
+export function rememberNotification(
+  body: Uint8Array,
+  notification: Notification,
+  sha256 = hash('sha256', body),
+): void {
+  remembered.set(sha256, { notification, bytes: NOTIFICATION_BYTES + body.length });
 }
 
 /**
- * Parses the body of a delivery.
+ * Parses the body of a delivery, unless this process has done so before.
  * @throws PoisonError when it is not a notification.
  */
 export function parseDelivery(delivery: Delivery): ParsedDelivery {
+  const sha256 = hash('sha256', delivery.body);
+  const before = remembered.get(sha256);
+  if (before) return { ...delivery, sha256, notification: before.notification };
+  const notification = parseNotification(delivery.body);
+  rememberNotification(delivery.body, notification, sha256);
+  return { ...delivery, sha256, notification };
+}
+
+function parseNotification(body: Uint8Array): Notification {
   const poison = (fault: string) => new PoisonError(`not a notification: ${fault}`);
   const value = parsedOr(
-    () => parseJson(decodeUtf8(delivery.body)),
+    () => parseJson(decodeUtf8(body)),
     ({ message }) => poison(message),
   );
   const result = notificationInput.safeParse(value);
-  if (result.success) return { ...delivery, notification: result.data };
+  if (result.success) return result.data;
   const issues = issuesOf(result.error, value).map(({ path, message }) => `${path} ${message}`.trim());
   throw poison(issues.join('; '));
 }

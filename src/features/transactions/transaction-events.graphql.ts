@@ -9,7 +9,7 @@ import { compareInstants, type Instant, parseInstant } from '../../lib/instants.
 import { notFound } from '../../platform/errors.ts';
 import { STATUS, type TransactionCollection, type TransactionSnapshot } from '../../tables/transaction-content.ts';
 import type { TransactionFilter } from './transaction-pages.service.ts';
-import { TransactionStates } from './transaction-view.rules.ts';
+import { TransactionStates } from './transaction-states.rules.ts';
 import { typeFlagged, typeName } from './type-codes.rules.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {

@@ -1,82 +1,12 @@
-import type { Selectable } from 'kysely';
 import { Counter } from 'prom-client';
 import { PoisonError } from '../../events/bus/event-bus.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { textArray } from '../../platform/database/row-sets.ts';
-import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
-import type { Tables } from '../../tables/tables.ts';
 import { type NewTransaction, parseRegistration } from './notification.input.ts';
-
-type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
-
-/**
- * A claim of due lookups: at most `limit` of those due at `nowMs`. No other process may claim them before `untilMs`
- * (both in ms since 1970).
- */
-interface Claim {
-  limit: number;
-  nowMs: number;
-  untilMs: number;
-}
-
-/**
- * Stores the pending lookups: ids that have parked notifications but no registration. Each method runs one statement
- * unless it says otherwise.
- */
-export class LookupStore {
-  readonly #database: UnscopedDatabase<Tables>;
-
-  constructor(db: Db) {
-    this.#database = db.unscoped('the node of unregistered ids is unknown');
-  }
-
-  /** Adds lookups for ids, in the transaction that parks their notifications. */
-  async add(ids: Iterable<string>): Promise<void> {
-    const waiting = [...ids];
-    if (waiting.length === 0) return;
-    await this.#database.raw(
-      (sql) => sql`
-        insert into transaction_lookups (id) select id from unnest(${textArray(waiting)}::text[]) as w (id)
-        on conflict do nothing`,
-    );
-  }
-
-  /** Removes the lookups of ids that are registered now. */
-  async remove(ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return;
-    await this.#database.raw((sql) => sql`delete from transaction_lookups where id = any (${textArray(ids)}::text[])`);
-  }
-
-  /** Claims the due lookups that have been due longest, new ones first, and counts an attempt for each. */
-  claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
-    // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the limit.
-    return this.#database.raw(
-      (sql) => sql<DueLookup>`
-        with due as materialized (select id from transaction_lookups where due_at <= ${iso(nowMs)}
-          order by due_at limit ${limit} for update skip locked)
-        update transaction_lookups l set attempts = l.attempts + 1, due_at = ${iso(untilMs)}
-        from due where l.id = due.id returning l.id, l.attempts`,
-    );
-  }
-
-  /** Makes a lookup due at `untilMs` (ms since 1970), and not before. */
-  async postpone(id: string, untilMs: number): Promise<void> {
-    await this.#database.run((k) =>
-      k
-        .updateTable('transaction_lookups')
-        .set({ due_at: iso(untilMs) })
-        .where('id', '=', id),
-    );
-  }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
-}
+import { type DueLookup, LookupStore } from './transactions.store.ts';
 
 /** Returns the pause, in ms, before the next lookup of an id after so many attempts: 1 s, doubling up to 1 h. */
 export function lookupBackoffMs(attempts: number): number {

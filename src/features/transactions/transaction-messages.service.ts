@@ -10,7 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { parseOrReject, Refusal } from '../../platform/errors.ts';
-import { notificationInput, parseRegistration } from './notification.input.ts';
+import { notificationInput, parseRegistration, rememberNotification } from './notification.input.ts';
 import type { Transactions } from './transactions.service.ts';
 import type { TransactionTopic } from './type-codes.rules.ts';
 
@@ -46,7 +46,8 @@ export class NotificationPublisher {
    */
   async publish(received: ReceivedNotification): Promise<void> {
     const { body, value, correlationId, traceparent, receivedAtMs, deadlineMs } = received;
-    const { id: key } = parseOrReject(notificationInput, value);
+    const notification = parseOrReject(notificationInput, value);
+    rememberNotification(body, notification);
     const headers = {
       'event-id': uuidV7(),
       'event-type': NOTIFICATION_EVENT,
@@ -58,7 +59,7 @@ export class NotificationPublisher {
     const topics = [TOPICS.admin, TOPICS.user];
     try {
       await this.#bus.publish(
-        topics.map((topic) => ({ topic, key, value: body, headers })),
+        topics.map((topic) => ({ topic, key: notification.id, value: body, headers })),
         { deadlineMs },
       );
     } catch (error) {

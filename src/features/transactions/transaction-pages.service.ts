@@ -16,7 +16,8 @@ import {
   type TransactionSnapshot,
   type TransactionStatus,
 } from '../../tables/transaction-content.ts';
-import { snapshotOf, stateOfRow, type TransactionRow } from './transaction-view.rules.ts';
+import { snapshotOf } from './join.rules.ts';
+import { stateOfRow, type TransactionRow } from './transactions.store.ts';
 import { TYPE_COUNTS } from './type-codes.rules.ts';
 
 /** A filter of a transaction list; an undefined member does not filter. */

@@ -10,17 +10,18 @@ import {
   hasConflict,
   joinNotification,
   orderKeyOf,
+  snapshotOf,
   type TransactionState,
 } from './join.rules.ts';
 import { type Delivery, type NewTransaction, type ParsedDelivery, parseDelivery } from './notification.input.ts';
-import { LookupStore } from './transaction-lookups.service.ts';
 import {
+  LookupStore,
   type RegisteredTransaction,
+  type RegistrationRow,
   registeredOfRow,
-  snapshotOf,
   type TransactionRow,
-} from './transaction-view.rules.ts';
-import { type RegistrationRow, TransactionStore } from './transactions.store.ts';
+  TransactionStore,
+} from './transactions.store.ts';
 import { collectionsOf, otherTopic, type TransactionTopic, topicOf, typeFlagged } from './type-codes.rules.ts';
 
 interface TransactionsDependencies {
@@ -90,7 +91,7 @@ export class Transactions {
         if (transaction && isOfTopic(transaction, topic)) applicable.push(delivery);
         else if (isToBeParked(delivery, transaction)) parked.push(delivery);
       }
-      await this.#store.park(parked.map((delivery) => ({ ...delivery, id: delivery.notification.id })));
+      await this.#store.park(parked);
       await this.#lookups.add(ids.filter((id) => !known.has(id)));
       const provisional = known
         .values()
@@ -236,10 +237,8 @@ export class Transactions {
       if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, { correlationId, traceparent }));
     }
     await this.#store.save([...changed]);
-    await settleAssets(
-      this.#deps.db,
-      [...changed].map(({ assetId }) => assetId),
-    );
+    const assetIds = [...changed].flatMap(({ assetId }) => assetId ?? []);
+    if (assetIds.length > 0) await settleAssets(this.#deps.db, assetIds);
     return appendEvents(this.#deps.db, events);
   }
 

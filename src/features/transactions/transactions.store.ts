@@ -1,13 +1,56 @@
-import { hash } from 'node:crypto';
 import type { Insertable, Selectable } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
 import { columnAssignments, insertRows, rowSource, textArray } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { TransactionCollection } from '../../tables/transaction-content.ts';
-import type { TransactionState } from './join.rules.ts';
-import type { Delivery } from './notification.input.ts';
-import { type RegisteredTransaction, registeredOfRow, type TransactionRow } from './transaction-view.rules.ts';
+import { NO_KEY, type TransactionState } from './join.rules.ts';
+import type { Delivery, ParsedDelivery, ReceivedTime } from './notification.input.ts';
+
+/** A row of the table of registered transactions. */
+export type TransactionRow = Selectable<Tables['transactions']>;
+
+/** A registered transaction with its join state. */
+export interface RegisteredTransaction {
+  id: string;
+  nodeId: string;
+  assetId: string | null;
+  /** Whether the registration was made by a mutation, so that the owner may still change its tenant and collection. */
+  isProvisional: boolean;
+  state: TransactionState;
+}
+
+/** Builds a registered transaction from its row. */
+export function registeredOfRow(row: TransactionRow): RegisteredTransaction {
+  const { id, node_id: nodeId, asset_id: assetId, registered_by: registeredBy } = row;
+  return { id, nodeId, assetId, isProvisional: registeredBy === 'mutation', state: stateOfRow(row) };
+}
+
+/** Returns the join state that a row stores. */
+export function stateOfRow(row: TransactionRow): TransactionState {
+  return {
+    collection: row.collection,
+    registeredType: row.registered_type,
+    type: row.type,
+    status: row.status,
+    error: row.error,
+    createdAt: receivedTime(row.created_text, row.created_seconds, row.created_nanos),
+    updatedAt: receivedTime(row.updated_text, row.updated_seconds, row.updated_nanos),
+    statusKey: row.status_key ?? NO_KEY,
+    transactionHash: row.transaction_hash,
+    transactionHashKey: row.transaction_hash_key ?? NO_KEY,
+    contractAddress: row.contract_address,
+    contractAddressKey: row.contract_address_key ?? NO_KEY,
+    gasUsed: BigInt(row.gas_used),
+    gasUsedKey: row.gas_used_key ?? NO_KEY,
+    doneSeen: row.done_seen,
+    errorSeen: row.error_seen,
+  };
+}
+
+function receivedTime(text: string | null, seconds: string | null, nanos: number | null): ReceivedTime | null {
+  return text === null || seconds === null || nanos === null ? null : { text, seconds: BigInt(seconds), nanos };
+}
 
 /**
  * A row of a registration: its tenant, collection, type and asset, and whether the owner (`topic`) or a mutation made
@@ -111,10 +154,10 @@ export class TransactionStore {
   }
 
   /** Parks notifications. A notification with the same id and bytes is parked only once. */
-  async park(deliveries: readonly (Delivery & { id: string })[]): Promise<void> {
+  async park(deliveries: readonly ParsedDelivery[]): Promise<void> {
     if (deliveries.length === 0) return;
-    const rows = deliveries.map(({ id, body, correlationId, traceparent }) => {
-      const bytes = { body_sha256: `\\x${hash('sha256', body)}`, body: `\\x${Buffer.from(body).toString('hex')}` };
+    const rows = deliveries.map(({ notification: { id }, body, sha256, correlationId, traceparent }) => {
+      const bytes = { body_sha256: `\\x${sha256}`, body: `\\x${Buffer.from(body).toString('hex')}` };
       return { id, ...bytes, correlation_id: correlationId, traceparent };
     });
     await this.#database.raw(
@@ -174,4 +217,72 @@ function columnsOfState(state: TransactionState) {
     done_seen: state.doneSeen,
     error_seen: state.errorSeen,
   };
+}
+
+/** A lookup that is due, and how often it has been made before. */
+export type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
+
+/**
+ * A claim of due lookups: at most `limit` of those due at `nowMs`. No other process may claim them before `untilMs`
+ * (both in ms since 1970).
+ */
+interface Claim {
+  limit: number;
+  nowMs: number;
+  untilMs: number;
+}
+
+/**
+ * Stores the pending lookups: ids that have parked notifications but no registration. Each method runs one statement
+ * unless it says otherwise.
+ */
+export class LookupStore {
+  readonly #database: UnscopedDatabase<Tables>;
+
+  constructor(db: Db) {
+    this.#database = db.unscoped('the node of unregistered ids is unknown');
+  }
+
+  /** Adds lookups for ids, in the transaction that parks their notifications. */
+  async add(ids: Iterable<string>): Promise<void> {
+    const waiting = [...ids];
+    if (waiting.length === 0) return;
+    await this.#database.raw(
+      (sql) => sql`
+        insert into transaction_lookups (id) select id from unnest(${textArray(waiting)}::text[]) as w (id)
+        on conflict do nothing`,
+    );
+  }
+
+  /** Removes the lookups of ids that are registered now. */
+  async remove(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await this.#database.raw((sql) => sql`delete from transaction_lookups where id = any (${textArray(ids)}::text[])`);
+  }
+
+  /** Claims the due lookups that have been due longest, new ones first, and counts an attempt for each. */
+  claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
+    // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the limit.
+    return this.#database.raw(
+      (sql) => sql<DueLookup>`
+        with due as materialized (select id from transaction_lookups where due_at <= ${iso(nowMs)}
+          order by due_at limit ${limit} for update skip locked)
+        update transaction_lookups l set attempts = l.attempts + 1, due_at = ${iso(untilMs)}
+        from due where l.id = due.id returning l.id, l.attempts`,
+    );
+  }
+
+  /** Makes a lookup due at `untilMs` (ms since 1970), and not before. */
+  async postpone(id: string, untilMs: number): Promise<void> {
+    await this.#database.run((k) =>
+      k
+        .updateTable('transaction_lookups')
+        .set({ due_at: iso(untilMs) })
+        .where('id', '=', id),
+    );
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
 }
