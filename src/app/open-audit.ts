@@ -2,7 +2,7 @@ import { AuditChain } from '../audit/audit-chain.ts';
 import { jsonOf } from '../audit/audit-record.ts';
 import { AuditStore, AuditWriter } from '../audit/audit-writer.ts';
 import { ChainKeeper } from '../audit/chain-keeper.ts';
-import { SecretNames } from '../audit/mask-keys.ts';
+import { SecretNames } from '../audit/masked-names.ts';
 import { RefusedRecords } from '../audit/refused-records.ts';
 import { AuditSeals } from '../audit/seals.ts';
 import { AuditSpool } from '../audit/spool.ts';

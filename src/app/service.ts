@@ -4,7 +4,7 @@ import {
   type PersistedFile,
   readPersistedDocuments,
 } from '../api/graphql/execution/persisted-file.ts';
-import { keyedLog } from '../audit/mask-keys.ts';
+import { keyedLog } from '../audit/masked-names.ts';
 import { withDiscovers } from '../gateway/endpoints/discover-endpoints.ts';
 import { type GatewayConfig, lookupBearer, parseGatewayConfig } from '../gateway/endpoints/gateway-config.ts';
 import { Reloads, readTableText, watchTable } from '../gateway/endpoints/reload.ts';

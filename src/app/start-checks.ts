@@ -134,8 +134,8 @@ export async function checkStart(checked: Checked, explain?: (error: unknown) =>
     if (!explain) throw error;
     return [[true, 'fatal', explain(error)]];
   };
-  const found = (await Promise.all(checks.map((check) => check.catch(failed)))).flat();
-  const findings = found.flatMap(([isFound, level, message]) => (isFound ? [{ level, message }] : []));
+  const outcomes = (await Promise.all(checks.map((check) => check.catch(failed)))).flat();
+  const findings = outcomes.flatMap(([isFound, level, message]) => (isFound ? [{ level, message }] : []));
   // Of a store that is down, each of its checks says the same.
   return [...new Map(findings.map((finding) => [finding.message, finding])).values()];
 }

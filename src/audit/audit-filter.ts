@@ -2,7 +2,7 @@ import type { ExpressionBuilder, Selectable } from 'kysely';
 import { containing, startingWith } from '../platform/database/keyset-list.ts';
 import type { Tables } from '../tables/tables.ts';
 import type { RECORD_COLUMNS } from './audit-record.ts';
-import { correlationKey } from './mask-keys.ts';
+import { correlationKey } from './masked-names.ts';
 
 /** A row of `audit_records`, without its place in a chain. Times are PostgreSQL's text in UTC, to the microsecond. */
 export type AuditRecordRow = Pick<Selectable<Tables['audit_records']>, (typeof RECORD_COLUMNS)[number]>;

@@ -113,7 +113,7 @@ export class AuditStore {
 }
 
 class RollbackProbe extends Error {
-  override readonly name = 'TakenBack';
+  override readonly name = 'RollbackProbe';
 }
 
 function probe(): string {

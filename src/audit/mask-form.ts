@@ -1,6 +1,6 @@
 import { maskEmbedded, startsDocument } from './mask-json.ts';
-import { SECRETS, type SecretNames } from './mask-keys.ts';
 import { decode, MASK, maskValues, spellingsOf, TOKEN_START, withoutOpenUserinfo } from './mask-values.ts';
+import { SECRETS, type SecretNames } from './masked-names.ts';
 import { JWK_MEMBERS } from './secret-names.ts';
 
 /** Matches a path or URL that ends in the name of a GraphQL endpoint. */

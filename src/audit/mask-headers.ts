@@ -1,6 +1,6 @@
 import { maskAddresses, maskPart } from './mask-form.ts';
-import { SECRETS, type SecretNames } from './mask-keys.ts';
 import { MASK, withoutBareUserinfo } from './mask-values.ts';
+import { SECRETS, type SecretNames } from './masked-names.ts';
 
 type HeaderMap = Record<string, string | string[] | undefined>;
 

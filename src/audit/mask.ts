@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import { cut, maskForm } from './mask-form.ts';
 import { maskEmbedded, maskJson, mayCutLabel, startsDocument } from './mask-json.ts';
-import { SECRETS, type SecretNames } from './mask-keys.ts';
 import { maskValues, mayHavePassword, withoutOpenUserinfo } from './mask-values.ts';
+import { SECRETS, type SecretNames } from './masked-names.ts';
 
 interface MaskingOptions {
   /** The longest text to return, in UTF-16 units; masking may stop there. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { correlationKey } from '../../src/audit/mask-keys.ts';
+import { correlationKey } from '../../src/audit/masked-names.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { recordsOf } from '../support/audit/records.ts';
 import { portcullis } from '../support/cli/in-process.ts';

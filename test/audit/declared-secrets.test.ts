@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
-import { SECRETS } from '../../src/audit/mask-keys.ts';
+import { SECRETS } from '../../src/audit/masked-names.ts';
 import { isSecretInput } from '../../src/lib/input.ts';
 import { inputMembers } from '../support/audit/declared-secrets.ts';
 import { SECRET, startAuditFixture } from '../support/graphql/audit-fixture.ts';

@@ -3,8 +3,8 @@ import { describe, expect, inject, it, vi } from 'vitest';
 import type * as Form from '../../src/audit/mask-form.ts';
 import { maskHeaders } from '../../src/audit/mask-headers.ts';
 import type * as Json from '../../src/audit/mask-json.ts';
-import type * as Keys from '../../src/audit/mask-keys.ts';
 import type * as Values from '../../src/audit/mask-values.ts';
+import type * as Keys from '../../src/audit/masked-names.ts';
 import { recordedHead, recordedTarget } from '../../src/gateway/exchange/audit.ts';
 import { percent, traceIn } from '../support/audit/secret-traces.ts';
 
@@ -25,7 +25,7 @@ function countingMethod<Result>(scan: (this: Keys.SecretNames, text: string) => 
   };
 }
 
-vi.mock('../../src/audit/mask-keys.ts', async (original) => {
+vi.mock('../../src/audit/masked-names.ts', async (original) => {
   const keys = await original<typeof Keys>();
   const { prototype } = keys.SecretNames;
   const { kindOf, secretValueAt, mayHide } = prototype;

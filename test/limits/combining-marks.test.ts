@@ -79,7 +79,7 @@ describe('D6-24: long sequences of combining marks do not block the event loop',
   it('no other module of src/ calls normalize()', () => {
     const files = globSync('src/**/*.ts').filter((file) => readFileSync(file, 'utf8').includes('.normalize('));
     // The key of an identifier is that of its first 1,024 characters, and names are cut to four marks in a row.
-    expect(files.toSorted()).toEqual(['src/audit/mask-keys.ts', 'src/lib/identifier-key.ts', 'src/lib/spelling.ts']);
+    expect(files.toSorted()).toEqual(['src/audit/masked-names.ts', 'src/lib/identifier-key.ts', 'src/lib/spelling.ts']);
   });
 
   it('up to 30 marks in a row are normalized, and 32 are left as they are', () => {

@@ -395,14 +395,14 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'audit masking: a name is found in one piece alone',
-    file: 'src/audit/mask-keys.ts',
+    file: 'src/audit/masked-names.ts',
     find: 'const MAX_GAP = 8;',
     replacement: 'const MAX_GAP = 0;',
     caughtBy: ['test/audit/secret-names.test.ts'],
   },
   {
     name: 'audit masking: strings of JSON are not searched for escapes',
-    file: 'src/audit/mask-keys.ts',
+    file: 'src/audit/masked-names.ts',
     find: '|[%\\\\]|bearer|basic/i;',
     replacement: '|bearer|basic/i;',
     caughtBy: ['test/audit/secret-names.test.ts'],

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { SECRETS } from '../../audit/mask-keys.ts';
+import { SECRETS } from '../../audit/masked-names.ts';
 import {
   BusUnavailableError,
   deadLetterTopicOf,

@@ -71,10 +71,10 @@ export class AttentionFinder {
       quota: () => this.#quotas(nodeId, now),
       migration: () => this.#migrations(nodeId, now),
     };
-    const found = (Object.entries(finders) as [Attention['kind'], () => Promise<Found[]>][])
+    const groups = (Object.entries(finders) as [Attention['kind'], () => Promise<Found[]>][])
       .filter(([kind]) => permissions.has(ATTENTION_NEEDS[kind]))
       .map(async ([kind, find]) => (await find()).map((group) => ({ kind, ...group })));
-    return (await Promise.all(found)).flat();
+    return (await Promise.all(groups)).flat();
   }
 
   /** Groups the transactions that meet conditions by a column, the largest group first. */

@@ -157,11 +157,11 @@ export class Search {
           )
         ).rows.map(({ operation, path }) => ({ id: text, title: operation ?? path })),
     };
-    const found = (Object.entries(finders) as [SearchHit['kind'], () => Promise<Found[]>][])
+    const hits = (Object.entries(finders) as [SearchHit['kind'], () => Promise<Found[]>][])
       .filter(([kind]) => permissions.has(SEARCH_NEEDS[kind]))
       .map(async ([kind, find]) =>
         [...new Map((await find()).map((hit) => [hit.id, { kind, within: null, ...hit }])).values()].slice(0, first),
       );
-    return (await Promise.all(found)).flat();
+    return (await Promise.all(hits)).flat();
   }
 }

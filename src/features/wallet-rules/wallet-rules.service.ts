@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { Caller } from '../../access/identity/callers.ts';
-import { correlationKey } from '../../audit/mask-keys.ts';
+import { correlationKey } from '../../audit/masked-names.ts';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';
 import { type Instant, pgFromInstant } from '../../lib/instants.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SCOPE_TOKEN } from '../../access/identity/permissions.rules.ts';
-import { bareName } from '../../audit/mask-keys.ts';
+import { bareName } from '../../audit/masked-names.ts';
 import { ConfigError } from '../../platform/config/config.ts';
 import { secretOf } from '../../platform/config/secret-file.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';

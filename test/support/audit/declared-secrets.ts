@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type GraphQLSchema, getNamedType, isInputObjectType } from 'graphql';
 import { z } from 'zod';
-import { SECRETS } from '../../../src/audit/mask-keys.ts';
+import { SECRETS } from '../../../src/audit/masked-names.ts';
 import { isSecretInput } from '../../../src/lib/input.ts';
 import { ROOT } from '../start/process.ts';
 

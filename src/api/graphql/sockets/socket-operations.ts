@@ -9,7 +9,7 @@ import {
 import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
 import type { YogaServerInstance } from 'graphql-yoga';
 import { InvalidTokenError, type Principal } from '../../../access/identity/callers.ts';
-import type { SecretNames } from '../../../audit/mask-keys.ts';
+import type { SecretNames } from '../../../audit/masked-names.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { textWeight } from '../../../lib/heap-weight.ts';
