@@ -17,7 +17,7 @@ describe('the gateway chain', () => {
       table: new PathTable([]),
       services: new Services({ services: {} }, { of: () => undefined }),
       tokens: authenticator,
-      guards: { check: async () => undefined },
+      guards: { check: async () => ({ headers: [] }) },
       local: { routes: new PathTable([]), handle: () => undefined },
       remote: { forward: () => undefined },
       onEnd: () => undefined,

@@ -4,14 +4,12 @@ import type { ClientRecord, Principal } from '../identity/callers.ts';
 import { isAllowedAddress } from './ip-allowlist.ts';
 import type { LimitVerdict } from './limits.rules.ts';
 
-/** The parts of a request that the guards look at, and of its response that they set. */
+/** What the guards look at in a request. */
 export interface GuardedRequest {
-  readonly req: { readonly headers: NodeJS.Dict<string | string[]> };
-  readonly res: { setHeader(name: string, value: string): unknown };
-  /** Set for a request on a WebSocket, whose response has no limit headers. */
-  readonly upgrade: object | undefined;
+  /** The fingerprint of the caller's certificate, as a trusted proxy has sent it. */
+  readonly fingerprint: string | undefined;
   /** The caller's IP address as determined through trusted proxies; undefined when unknown. */
-  readonly clientAddress: string | undefined;
+  readonly address: string | undefined;
 }
 
 /** How often a guard has let a request pass or refused it, or could not judge. */
@@ -51,34 +49,29 @@ export class ClientGuards {
   }
 
   /**
-   * Runs the guards of a client for a request, and sets its limit headers on every response. `caller` is the client, or
-   * the principal of a token: a login passes, since its client was checked when it was issued. One call to the cache
-   * decides on rate and quota together: it has counted the request in the windows of a second, a minute and an hour and
-   * in the quota, or in none of them. With `isCounted` false, only certificate and address are checked: for a WebSocket
+   * Runs the guards of a client for a request. `caller` is the client, or the principal of a token: a login passes, since
+   * its client was checked when it was issued. One call to the cache decides on rate and quota together: it has counted
+   * the request in the windows of a second, a minute and an hour and in the quota, or in none of them. The verdict has the
+   * limit headers of every response. With `isCounted` false, only certificate and address are checked: for a WebSocket
    * that opens, because its operations are counted.
-   * @throws Refusal from the guard that refuses.
+   * @throws Refusal `mtls_required` or `ip_not_allowed`.
    */
-  async check(request: GuardedRequest, caller: ClientRecord | Principal, isCounted = true): Promise<void> {
+  async check(caller: ClientRecord | Principal, request: GuardedRequest, isCounted = true): Promise<LimitVerdict> {
     const client = 'tokenUse' in caller ? await this.#clientOf(caller) : caller;
-    if (!client) return;
+    if (!client) return UNLIMITED;
     const { certificate, ip_allowlist, rate_limit, monthly_quota } = this.#counts;
     if (!isCounted) {
       checkCertificate(client, request);
       checkAddress(client, request);
-      return;
+      return UNLIMITED;
     }
     counted(certificate, () => checkCertificate(client, request));
     counted(ip_allowlist, () => checkAddress(client, request));
-    const { refusal, headers } = await this.#limits.check(client).catch((error) => countThrown(rate_limit, error));
-    const { res, upgrade } = request;
-    if (!upgrade)
-      for (let at = 1; at < headers.length; at += 2) res.setHeader(headers[at - 1] ?? '', headers[at] ?? '');
-    counted(rate_limit, () => {
-      if (refusal?.code === 'rate_limit_exceeded') throw refusal;
-    });
-    counted(monthly_quota, () => {
-      if (refusal) throw refusal;
-    });
+    const verdict = await this.#limits.check(client).catch((error) => countThrown(rate_limit, error));
+    const isRate = verdict.refusal?.code === 'rate_limit_exceeded';
+    rate_limit[isRate ? 'refused' : 'passed'] += 1;
+    if (!isRate) monthly_quota[verdict.refusal ? 'refused' : 'passed'] += 1;
+    return verdict;
   }
 
   async #clientOf({ tokenUse, clientId }: Principal): Promise<ClientRecord | undefined> {
@@ -86,19 +79,23 @@ export class ClientGuards {
   }
 }
 
+const UNLIMITED: LimitVerdict = { headers: [] };
+
 /** Normalizes a fingerprint for comparison: without colons, in lower case; empty for undefined. */
 export function plainFingerprint(fingerprint: string | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
 }
 
-function checkCertificate({ requireCertificate, certFingerprint }: ClientRecord, { req }: GuardedRequest): void {
+function checkCertificate(
+  { requireCertificate, certFingerprint }: ClientRecord,
+  { fingerprint }: GuardedRequest,
+): void {
   if (!requireCertificate) return;
-  const fingerprint = req.headers['ssl-client-fingerprint']?.toString();
   const expected = plainFingerprint(certFingerprint);
   if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new Refusal('mtls_required');
 }
 
-function checkAddress(client: ClientRecord, { clientAddress: address }: GuardedRequest): void {
+function checkAddress(client: ClientRecord, { address }: GuardedRequest): void {
   if (client.allowedIps.length === 0) return;
   if (address === undefined || !isAllowedAddress(client, address)) throw new Refusal('ip_not_allowed');
 }

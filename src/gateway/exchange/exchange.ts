@@ -164,13 +164,20 @@ export class Exchange {
   }
 
   /**
-   * Lets an identified caller in, if the guards of its client do: for the request, for each operation of a WebSocket, and
-   * for each of a batch after the first. With `isCounted` false it is not counted, because its operations will be.
-   * @throws Refusal 403 or 429 from the guard that refuses.
+   * Lets an identified caller in, if the guards of its client do, and sets the limit headers of the response. Called for
+   * the request, for each operation of a WebSocket, and for each of a batch after the first. With `isCounted` false the
+   * request is not counted, because its operations will be.
+   * @throws Refusal `mtls_required`, `ip_not_allowed`, `rate_limit_exceeded` or `monthly_limit_exceeded`.
    */
   async admit(caller: ClientRecord | Principal, isCounted?: boolean): Promise<void> {
     if (!this.guards) throw new Error('a caller was to be admitted before the end of the gateway chain');
-    await this.guards.check(this, caller, isCounted);
+    const fingerprint = this.req.headers['ssl-client-fingerprint']?.toString();
+    const request = { fingerprint, address: this.clientAddress };
+    const { headers, refusal } = await this.guards.check(caller, request, isCounted);
+    // The response of a WebSocket has been sent.
+    if (!this.upgrade)
+      for (let at = 1; at < headers.length; at += 2) this.res.setHeader(headers[at - 1] ?? '', headers[at] ?? '');
+    if (refusal) throw refusal;
   }
 
   /** Whether the response has begun, so that it can be cut off but not replaced. */

@@ -177,7 +177,12 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       table: new PathTable(table.endpoints),
       services: new Services(table, upstreams),
       tokens: (options.guard ? accepting(options) : { checkSignature: never }) as never,
-      guards: { check: async () => options.guard?.() },
+      guards: {
+        check: async () => {
+          await options.guard?.();
+          return { headers: [] };
+        },
+      },
       local: { routes: new PathTable([]), handle: local },
       remote: upstreams,
       onEnd,

@@ -40,7 +40,7 @@ import { EventReader } from './event-reader.ts';
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
 export const OTHER_NODE = 'bbbbbbbb-0000-4000-8000-000000000002';
 /** Guards that let everyone in. */
-export const UNGUARDED: Pick<ClientGuards, 'check'> = { check: async () => undefined };
+export const UNGUARDED: Pick<ClientGuards, 'check'> = { check: async () => ({ headers: [] }) };
 const CHAIN = 'cccccccc-0000-4000-8000-000000000003';
 
 interface Answer {
