@@ -219,6 +219,20 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/gateway/stage-order.test.ts', 'test/gateway/token-matrix.test.ts'],
   },
   {
+    name: 'client guards: a request over a limit is let in',
+    file: 'src/gateway/exchange/exchange.ts',
+    find: '    if (refusal) throw refusal;\n',
+    replacement: '',
+    caughtBy: ['test/oauth/limits.test.ts'],
+  },
+  {
+    name: 'notifications: each topic parses its copy again',
+    file: 'src/features/transactions/notification.input.ts',
+    find: 'if (before) return {',
+    replacement: 'if (before && delivery.correlationId === sha256) return {',
+    caughtBy: ['test/transactions/parsed-once.test.ts'],
+  },
+  {
     name: 'address allowlist: an address that cannot be told is allowed',
     file: 'src/access/limits/client-guards.ts',
     find: 'if (address === undefined || !isAllowedAddress(client, address))',
