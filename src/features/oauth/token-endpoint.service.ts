@@ -7,7 +7,6 @@ import type { PasswordCheck, SupervisorRecord } from '../../access/supervisors/s
 import type { RefreshClaims } from '../../access/tokens/refresh.rules.ts';
 import { isOfClient, type RefreshTokens, type Revocations, type SpentTokens } from '../../access/tokens/revocations.ts';
 import type { TokenIssuer, TokenResponse } from '../../access/tokens/token-issuer.ts';
-import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { isUuid } from '../../lib/input.ts';
 import { isObject } from '../../lib/json.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -169,8 +168,8 @@ export class Grants {
 export interface ClientCall extends Pick<ClientRequest, 'parameters' | 'basic'> {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
-  /** Its exchange, which lets the client in (docs/contract.md, 5.3). */
-  readonly exchange: Pick<Exchange, 'admit'>;
+  /** Its exchange, which lets the client in if its guards do (docs/contract.md, 5.3). */
+  readonly exchange: { admit(client: ClientRecord): Promise<void> };
 }
 
 /** What the endpoints that authenticate a client call. */
