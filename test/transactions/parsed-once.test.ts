@@ -8,10 +8,11 @@ import { startTransactionConsumers } from '../../src/features/transactions/trans
 import { silentLog } from '../../src/lib/log.ts';
 import { message } from '../support/events/recorder.ts';
 import { realDatabase, scratchDatabase } from '../support/harness/databases.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { delivery, type Fixture, fixtureOn, rowOf, transactionOf } from '../support/transactions/fixture.ts';
-import { notification, PATHS, webhookFixture } from '../support/webhook/fixture.ts';
+import { basic, notification, PATHS } from '../support/webhook/fixture.ts';
 
 const GROUPS = new Map([TOPICS.admin, TOPICS.user].map((topic) => [`portcullis.${topic}`, [topic]]));
 
@@ -30,11 +31,13 @@ async function consumed(bus: Pick<EventBus, 'lag'>): Promise<void> {
 }
 
 it('6-01: a process that receives a notification and consumes both topics parses it once', async () => {
-  await using fixture = await webhookFixture();
+  await using portcullis = await startPortcullis();
+  const { username, password } = portcullis.webhook;
   const told = notification();
   const parses = parsesOf(told.id);
-  expect((await fixture.post(PATHS[0], JSON.stringify(told))).status).toBe(200);
-  await consumed(fixture.portcullis.service.context.bus);
+  const headers = { authorization: basic(username, password), 'content-type': 'application/json' };
+  expect((await portcullis.call('POST', PATHS[0], { body: JSON.stringify(told), headers })).status).toBe(200);
+  await consumed(portcullis.service.context.bus);
   expect(parses()).toBe(1);
 });
 
