@@ -2,7 +2,7 @@ import { isatty } from 'node:tty';
 import { type Config, ConfigError, readConfig } from '../platform/config/config.ts';
 import { readSecrets } from '../platform/config/secrets.ts';
 import { causes, MigrationOwnerError, StartError } from '../platform/errors.ts';
-import { type FlushableLog, pinoLog } from '../platform/telemetry/pino-log.ts';
+import { type FlushableLog, pinoLog } from '../platform/telemetry/process-log.ts';
 import type { Service } from './service.ts';
 
 const UNREACHABLE = new Set([

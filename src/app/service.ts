@@ -17,7 +17,7 @@ import { type Config, ConfigError } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { inUse, lockDataDir } from '../platform/embedded/data-dir-lock.ts';
 import { readinessOf } from '../platform/health.ts';
-import { outageLog } from '../platform/telemetry/outage-log.ts';
+import { outageLog } from '../platform/telemetry/process-log.ts';
 import { adminServer } from './admin-server.ts';
 import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';

@@ -10,8 +10,8 @@ import type { Stage } from './chain.ts';
 import { PipelinedRequests } from './connections.ts';
 import { Exchange, exchangeOf } from './exchange/exchange.ts';
 import { createServer, ServerResponse } from './exchange/node-http.ts';
-import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
-import { type Cors, refuse } from './exchange/responses.ts';
+import { type Cors, settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
+import { refuse } from './exchange/responses.ts';
 import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';
 
 const MAX_REQUEST_MS = 3_600_000;

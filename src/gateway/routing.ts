@@ -1,4 +1,4 @@
-import { type Endpoint, type GatewayConfig, isRemote, METHODS } from './endpoints/gateway-config.ts';
+import { type Endpoint, type GatewayConfig, METHODS } from './endpoints/gateway-config.ts';
 import type { Upstream } from './endpoints/upstream.ts';
 import type { RequestState } from './exchange/exchange.ts';
 
@@ -118,7 +118,7 @@ export class Services {
     const { services } = endpoint;
     if (requestedName !== undefined) return services.includes(requestedName) ? requestedName : undefined;
     if (this.#binding) return services.find((name) => this.#binding?.includes(name));
-    return services.find((name) => !isRemote(this.#services[name])) ?? services[0];
+    return services.find((name) => !this.#upstreams.get(name)) ?? services[0];
   }
 
   /** Returns the upstream of a request whose service has been found; undefined when this process handles it. */

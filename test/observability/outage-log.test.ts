@@ -4,7 +4,7 @@ import type { Log } from '../../src/lib/log.ts';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { isServerAway } from '../../src/platform/database/sql-state.ts';
 import { Refusal } from '../../src/platform/errors.ts';
-import { outageLog } from '../../src/platform/telemetry/outage-log.ts';
+import { outageLog } from '../../src/platform/telemetry/process-log.ts';
 
 const MINUTE_MS = 60_000;
 

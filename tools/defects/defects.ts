@@ -94,7 +94,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'log: each failure of an outage has a line',
-    file: 'src/platform/telemetry/outage-log.ts',
+    file: 'src/platform/telemetry/process-log.ts',
     find: 'const counts = store && failed.get(store);',
     replacement: 'const counts = undefined as Record<string, number> | undefined;',
     caughtBy: ['test/observability/outage-log.test.ts'],

@@ -5,7 +5,8 @@ import type { LocalServices } from '../../gateway/chain.ts';
 import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
 import { callerOf, type Exchange, exchangeOf, type ServedRoute } from '../../gateway/exchange/exchange.ts';
 import { errorEnvelope, refusalHeaders, statusOf } from '../../gateway/exchange/refusals.ts';
-import { answerPreflight, refuse, sendJson, sendPieces } from '../../gateway/exchange/responses.ts';
+import { answerPreflight } from '../../gateway/exchange/request-head.ts';
+import { refuse, sendJson, sendPieces } from '../../gateway/exchange/responses.ts';
 import { PathTable, parametersOf } from '../../gateway/routing.ts';
 import {
   IDEMPOTENCY_KEY,

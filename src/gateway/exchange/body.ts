@@ -3,7 +3,6 @@ import { GatheredBytes } from '../../lib/gathered-bytes.ts';
 import { isJsonType, type KnownMembers, readInput } from '../../lib/json.ts';
 import { invalidRequest, payloadTooLarge, type Refusal, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
-import { sendContinue } from './responses.ts';
 
 /** The longest time to receive a body, in ms; the same as Node's default for a whole request. */
 const MAX_MS = 300_000;
@@ -11,6 +10,14 @@ const MAX_MS = 300_000;
 const RECHECK_MS = 500;
 /** What a byte of a body takes: it is in the body, and in the beginning that is captured for the audit record. */
 export const BODY_WEIGHT = 2;
+
+/**
+ * Sends 100 Continue to a client that waits for it before it sends its body (RFC 9110 section 10.1.1). HTTP/1.0 has no
+ * interim responses: its client would take it for the final response.
+ */
+export function sendContinue({ req, res }: Exchange): void {
+  if (req.httpVersion !== '1.0' && /^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
+}
 
 /** Checks whether a Content-Encoding leaves the bytes of a body as they are. */
 export function isIdentity(encoding = ''): boolean {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
+import { QUOTA_HEADERS, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
 import { plainAddress } from '../../lib/ip-address.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
@@ -106,6 +107,61 @@ function addressIn(entry: string): string | undefined {
   if (isIP(address) === 0 || (ipv6 !== undefined && isIP(ipv6) !== 6)) return undefined;
   // A plain slice would hold the whole field in memory.
   return plainAddress(Buffer.from(address).toString());
+}
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/** The most names that a preflight gets allowed. */
+const MAX_NAMES = 64;
+/** Matches the name of a header field (RFC 9110 section 5.1). */
+const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+
+const EXPOSED_HEADERS = [
+  'X-Correlation-ID',
+  'WWW-Authenticate',
+  'Retry-After',
+  'Location',
+  'ETag',
+  ...[0, 1, 2].flatMap((part) => RATE_HEADERS.map((names) => names[part])),
+  ...QUOTA_HEADERS,
+].join(', ');
+
+/** Returns the header fields for browsers of a response to a request with this `Origin`. */
+export type Cors = (origin: string | undefined) => Readonly<Record<string, string>>;
+
+/**
+ * Creates the function that returns the CORS headers of a response, of an error too: `Vary` on every one, and the others
+ * where the request names an origin. Does not allow credentials.
+ */
+export function cors(origins: readonly string[]): Cors {
+  const any = origins.includes('*');
+  const allowed = new Set(origins);
+  return (origin) => {
+    if (origin === undefined || !(any || allowed.has(origin))) return { Vary: 'Origin' };
+    return {
+      Vary: 'Origin',
+      'Access-Control-Allow-Origin': any ? '*' : origin,
+      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
+    };
+  };
+}
+
+/**
+ * Answers an OPTIONS request on any path: with the headers of a CORS preflight if it names an allowed origin. All
+ * requested header fields are allowed by name, since `*` excludes Authorization (Fetch standard, section 3.3.3).
+ */
+export function answerPreflight({ req, res }: Exchange): void {
+  if (res.hasHeader('Access-Control-Allow-Origin')) {
+    const requestedHeaders = (req.headers['access-control-request-headers'] ?? '')
+      .split(',')
+      .map((name) => name.trim());
+    const names = requestedHeaders.filter((name) => FIELD_NAME.test(name)).slice(0, MAX_NAMES);
+    res.setHeader('Access-Control-Allow-Methods', METHODS);
+    if (names.length > 0) res.setHeader('Access-Control-Allow-Headers', names.join(', '));
+    res.setHeader('Access-Control-Max-Age', '600');
+  }
+  res.statusCode = 204;
+  res.end();
 }
 
 /** The longest correlation id that is accepted from a caller, in bytes. */

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { QUOTA_HEADERS, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
 import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
@@ -10,14 +9,6 @@ import type { Endpoint } from '../endpoints/gateway-config.ts';
 import { announcesBody } from './capture.ts';
 import type { Exchange } from './exchange.ts';
 import { type ErrorEnvelope, errorEnvelope, reasonOf, refusalHeaders, statusOf } from './refusals.ts';
-
-/**
- * Sends 100 Continue to a client that waits for it before it sends its body (RFC 9110 section 10.1.1). HTTP/1.0 has no
- * interim responses: its client would take it for the final response.
- */
-export function sendContinue({ req, res }: Exchange): void {
-  if (req.httpVersion !== '1.0' && /^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
-}
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_MS = 5_000;
@@ -176,59 +167,4 @@ function logFailure(exchange: Exchange, error: unknown, log: Log): void {
   const { correlationId, req, state, span } = exchange;
   const fields = { correlation_id: correlationId, method: req.method, path: state.endpoint?.path, err: cause };
   log.error(span ? { trace_id: span.traceId, ...fields } : fields, 'request failed');
-}
-
-const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
-
-/** The most names that a preflight gets allowed. */
-const MAX_NAMES = 64;
-/** Matches the name of a header field (RFC 9110 section 5.1). */
-const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-
-const EXPOSED_HEADERS = [
-  'X-Correlation-ID',
-  'WWW-Authenticate',
-  'Retry-After',
-  'Location',
-  'ETag',
-  ...[0, 1, 2].flatMap((part) => RATE_HEADERS.map((names) => names[part])),
-  ...QUOTA_HEADERS,
-].join(', ');
-
-/** Returns the header fields for browsers of a response to a request with this `Origin`. */
-export type Cors = (origin: string | undefined) => Readonly<Record<string, string>>;
-
-/**
- * Creates the function that returns the CORS headers of a response, of an error too: `Vary` on every one, and the others
- * where the request names an origin. Does not allow credentials.
- */
-export function cors(origins: readonly string[]): Cors {
-  const any = origins.includes('*');
-  const allowed = new Set(origins);
-  return (origin) => {
-    if (origin === undefined || !(any || allowed.has(origin))) return { Vary: 'Origin' };
-    return {
-      Vary: 'Origin',
-      'Access-Control-Allow-Origin': any ? '*' : origin,
-      'Access-Control-Expose-Headers': EXPOSED_HEADERS,
-    };
-  };
-}
-
-/**
- * Answers an OPTIONS request on any path: with the headers of a CORS preflight if it names an allowed origin. All
- * requested header fields are allowed by name, since `*` excludes Authorization (Fetch standard, section 3.3.3).
- */
-export function answerPreflight({ req, res }: Exchange): void {
-  if (res.hasHeader('Access-Control-Allow-Origin')) {
-    const requestedHeaders = (req.headers['access-control-request-headers'] ?? '')
-      .split(',')
-      .map((name) => name.trim());
-    const names = requestedHeaders.filter((name) => FIELD_NAME.test(name)).slice(0, MAX_NAMES);
-    res.setHeader('Access-Control-Allow-Methods', METHODS);
-    if (names.length > 0) res.setHeader('Access-Control-Allow-Headers', names.join(', '));
-    res.setHeader('Access-Control-Max-Age', '600');
-  }
-  res.statusCode = 204;
-  res.end();
 }

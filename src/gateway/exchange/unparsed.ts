@@ -2,8 +2,7 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { invalidRequest, notFound, type Refusal } from '../../platform/errors.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { errorEnvelope, reasonOf, statusOf } from './refusals.ts';
-import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
-import type { Cors } from './responses.ts';
+import { type Cors, MAX_CORRELATION_ID_BYTES } from './request-head.ts';
 
 /** The issue reported for bytes that are not valid HTTP. */
 export const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };

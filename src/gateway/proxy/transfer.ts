@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { sendContinue } from '../exchange/body.ts';
 import { announcesBody } from '../exchange/capture.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { lingerOnClose, sendContinue } from '../exchange/responses.ts';
+import { lingerOnClose } from '../exchange/responses.ts';
 import { BadResponseError, eachResponseField } from './headers.ts';
 
 interface RequestBodyDependencies {
