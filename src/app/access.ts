@@ -92,20 +92,24 @@ export function buildAdministration({
   };
 }
 
-interface AccessDependencies extends Omit<AdministrationDependencies, 'onError' | 'pepper'> {
-  cache: Cache;
-  secrets: Pick<Secrets, 'jwt' | 'pepper'>;
-  log: Log;
-  /** Returns the base URL that tokens carry as their issuer (`iss`). */
-  issuer(): string;
-}
-
 /**
  * Builds all services that authenticate and authorize callers; called once in a process. What must be stopped at
  * shutdown is pushed onto `stack`.
  */
 export async function buildAccess(
-  { cache, secrets, log, issuer: issuerUrl, ...dependencies }: AccessDependencies,
+  {
+    cache,
+    secrets,
+    log,
+    issuer: issuerUrl,
+    ...dependencies
+  }: Omit<AdministrationDependencies, 'onError' | 'pepper'> & {
+    cache: Cache;
+    secrets: Pick<Secrets, 'jwt' | 'pepper'>;
+    log: Log;
+    /** Returns the base URL that tokens carry as their issuer (`iss`). */
+    issuer(): string;
+  },
   stack: AsyncDisposableStack,
 ) {
   const { database, nowMs } = dependencies;

@@ -51,20 +51,24 @@ export interface Overrides {
 /** The dependencies of a running process, each constructed once, from which functions take those that they need. */
 export type Context = Awaited<ReturnType<typeof createContext>>;
 
-interface ContextInput {
+/**
+ * Constructs the dependencies of a process. This composition root is the only place that constructs the database, the
+ * cache, the bus and what builds on them.
+ */
+export async function createContext({
+  config,
+  secrets,
+  log: baseLog,
+  overrides,
+  stack,
+}: {
   config: Config;
   secrets: Secrets;
   log: Log;
   overrides: Overrides;
   /** Receives the disposables to stop, in the order in which they were started. */
   stack: AsyncDisposableStack;
-}
-
-/**
- * Constructs the dependencies of a process. This composition root is the only place that constructs the database, the
- * cache, the bus and what builds on them.
- */
-export async function createContext({ config, secrets, log: baseLog, overrides, stack }: ContextInput) {
+}) {
   const tracing = await openTracing(config.tracing, { log: baseLog, version: VERSION }, stack);
   const { log } = tracing;
   const { skewMs = 0 } = overrides;

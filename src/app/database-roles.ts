@@ -6,12 +6,6 @@ import { type MigrationReports, migrate } from '../platform/database/schema-migr
 import { sqlState } from '../platform/database/sql-state.ts';
 import { MigrationOwnerError } from '../platform/errors.ts';
 
-interface MigrateDependencies extends Pick<MigrationReports, 'onMigration' | 'onWait'> {
-  config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl' | 'auditRetentionDays'>;
-  /** The database as services open it. */
-  database: Database;
-}
-
 const PAGE = 'see docs/operations/database-roles.md';
 
 /**
@@ -20,7 +14,15 @@ const PAGE = 'see docs/operations/database-roles.md';
  * migrations that have run, and the role of services; undefined if one role migrates and runs.
  * @throws ConfigError if the two URLs do not fit together, MigrationOwnerError if the database refuses something to the owner.
  */
-export async function migrateByOwner({ config, database, ...reports }: MigrateDependencies) {
+export async function migrateByOwner({
+  config,
+  database,
+  ...reports
+}: Pick<MigrationReports, 'onMigration' | 'onWait'> & {
+  config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl' | 'auditRetentionDays'>;
+  /** The database as services open it. */
+  database: Database;
+}) {
   const { databaseUrl = '', migrateDatabaseUrl: url, auditRetentionDays } = config;
   const migrated = async (migrator: Database) => {
     const migrations = await migrate(migrator, { ...reports, observer: database.db });

@@ -87,14 +87,6 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
   };
 }
 
-/** The dependencies of the services of features. */
-interface FeaturesDependencies extends Omit<StoredDependencies, 'db' | 'notify' | 'dropped' | 'onBatch'> {
-  database: Pick<Database, 'db' | 'isEmbedded'>;
-  bus: EventBus;
-  /** The sources of gas prices, by network id. */
-  gasSources: ReadonlyMap<string, GasSource>;
-}
-
 /**
  * Builds all services of features; called once in a process. Nothing runs in the background until `outbox` and
  * `migrationJobs` are started.
@@ -104,7 +96,12 @@ export function buildFeatures({
   bus,
   gasSources,
   ...dependencies
-}: FeaturesDependencies) {
+}: Omit<StoredDependencies, 'db' | 'notify' | 'dropped' | 'onBatch'> & {
+  database: Pick<Database, 'db' | 'isEmbedded'>;
+  bus: EventBus;
+  /** The sources of gas prices, by network id. */
+  gasSources: ReadonlyMap<string, GasSource>;
+}) {
   const { log, nowMs } = dependencies;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
   return {

@@ -3,15 +3,6 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { StartError } from '../platform/errors.ts';
 
-interface Address {
-  host: string;
-  port: number;
-  /** The environment variable that sets the port, for error messages. */
-  variable: string;
-  /** Whether other processes may listen on the port too (SO_REUSEPORT). */
-  reusePort?: boolean;
-}
-
 /**
  * How long a draining server waits after the last new connection, request or response before it closes idle
  * connections, in milliseconds.
@@ -30,7 +21,22 @@ const connectionsOf = new WeakMap<Server, Connections>();
  * Starts listening and returns the actual port.
  * @throws StartError if the port is in use or cannot be listened on.
  */
-export async function listen(server: Server, { host, port, variable, reusePort = false }: Address): Promise<number> {
+export async function listen(
+  server: Server,
+  {
+    host,
+    port,
+    variable,
+    reusePort = false,
+  }: {
+    host: string;
+    port: number;
+    /** The environment variable that sets the port, for error messages. */
+    variable: string;
+    /** Whether other processes may listen on the port too (SO_REUSEPORT). */
+    reusePort?: boolean;
+  },
+): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   connectionsOf.set(server, new Connections(server));
   server.once('error', reject);

@@ -19,7 +19,22 @@ import { sealSink } from './stores.ts';
 /** The methods of the audit log that are called when a request or operation has ended. */
 export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
 
-interface AuditDependencies {
+const LAST_DRAIN_MS = 5_000;
+
+/**
+ * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
+ * the database once `auditWriter` is started.
+ */
+export function openAudit({
+  config,
+  secrets,
+  database,
+  bus,
+  log,
+  nowMs,
+  trail,
+  stack,
+}: {
   config: Pick<Config, 'auditSpoolDir' | 'auditSync' | 'auditCheckpoints' | 'auditMaskedNames'>;
   secrets: Pick<Secrets, 'auditKeys'>;
   database: Database;
@@ -30,15 +45,7 @@ interface AuditDependencies {
   trail: AuditTrail | undefined;
   /** Receives the disposables to stop. */
   stack: AsyncDisposableStack;
-}
-
-const LAST_DRAIN_MS = 5_000;
-
-/**
- * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
- * the database once `auditWriter` is started.
- */
-export function openAudit({ config, secrets, database, bus, log, nowMs, trail, stack }: AuditDependencies) {
+}) {
   const { db } = database;
   const seals = new AuditSeals({
     db,

@@ -38,21 +38,25 @@ const STATUS_READ = { maxAgeMs: 5_000, deadlineMs: 12_000 };
 /** A running Portcullis process. */
 export type Service = Awaited<ReturnType<typeof startService>>;
 
-interface ServiceInput {
+/**
+ * Starts a process: stores, schema, demo, consumers and listeners. Disposing of it completes the requests in flight and
+ * then stops everything in reverse order.
+ * @throws ConfigError if the configuration is wrong, StartError if its surroundings prevent the start.
+ */
+export async function startService({
+  config,
+  secrets,
+  log: baseLog,
+  overrides = {},
+  variables = {},
+}: {
   config: Config;
   secrets: Secrets;
   log: Log;
   overrides?: Overrides;
   /** The environment variables to which `gateway.yaml` may refer by name. */
   variables?: NodeJS.ProcessEnv;
-}
-
-/**
- * Starts a process: stores, schema, demo, consumers and listeners. Disposing of it completes the requests in flight and
- * then stops everything in reverse order.
- * @throws ConfigError if the configuration is wrong, StartError if its surroundings prevent the start.
- */
-export async function startService({ config, secrets, log: baseLog, overrides = {}, variables = {} }: ServiceInput) {
+}) {
   await using stack = new AsyncDisposableStack();
   const log = outageLog(keyedLog(baseLog));
   const { path, source } = await readTableText(config.gatewayConfigPath);
@@ -167,17 +171,21 @@ async function prepareStores({ config, database, bus, cache, nowMs, log }: Conte
   for (const { level, message } of findings) log[level === 'warn' ? 'warn' : 'error']({}, message);
 }
 
-interface PublicDependencies {
-  gatewayConfig: GatewayConfig;
-  upstreams: Upstreams;
-  reloads: Reloads;
-  persisted: PersistedFile;
-  demo: Demo | undefined;
-}
-
 async function startPublic(
   context: Context,
-  { gatewayConfig, upstreams, reloads, persisted, demo }: PublicDependencies,
+  {
+    gatewayConfig,
+    upstreams,
+    reloads,
+    persisted,
+    demo,
+  }: {
+    gatewayConfig: GatewayConfig;
+    upstreams: Upstreams;
+    reloads: Reloads;
+    persisted: PersistedFile;
+    demo: Demo | undefined;
+  },
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;

@@ -53,11 +53,13 @@ export function fixedColumnsOf(r: AuditRecord): string {
 }
 
 /** Returns the columns that an erasure removes, in the same format. */
-export function erasableColumnsOf({ query, request_body, response_body }: ErasableTexts): string {
+export function erasableColumnsOf({
+  query,
+  request_body,
+  response_body,
+}: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>): string {
   return `${field(query)}\t${field(request_body)}\t${field(response_body)}`;
 }
-
-type ErasableTexts = Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>;
 
 /**
  * Returns the headers of a record as JSON. The names are sorted, since the database keeps no order; a value that is not

@@ -26,22 +26,6 @@ function monthOfPartition(name: string): Month | undefined {
   return year === undefined || month === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1));
 }
 
-/** The records of a chain with indices from `from` to `to`, or all of those without a chain. */
-interface RangeRow {
-  chain: string | null;
-  from: string | null;
-  to: string | null;
-  records: string;
-}
-
-interface AuditRetentionDependencies {
-  db: Db;
-  seals: AuditSeals;
-  nowMs(): number;
-  /** For how long records are kept, unless the owner of the tables has set a longer retention. */
-  retentionDays: number;
-}
-
 /**
  * Sets, if this is the owner of the tables, for how long the database keeps audit records, even if the role of services
  * asks for.
@@ -72,9 +56,15 @@ const DAY_MS = 24 * 3_600_000;
  * partition are stored in the default partition until it is created.
  */
 export class AuditRetention {
-  readonly #deps: AuditRetentionDependencies;
+  readonly #deps;
 
-  constructor(deps: AuditRetentionDependencies) {
+  constructor(deps: {
+    db: Db;
+    seals: AuditSeals;
+    nowMs(): number;
+    /** For how long records are kept, unless the owner of the tables has set a longer retention. */
+    retentionDays: number;
+  }) {
     this.#deps = deps;
   }
 
@@ -145,7 +135,12 @@ export class AuditRetention {
    */
   async #dropped(before: string, condition: (sql: SqlTag) => ReturnType<SqlTag>) {
     const rows = await this.#unscoped().raw(
-      (sql) => sql<RangeRow>`
+      (sql) => sql<{
+        chain: string | null;
+        from: string | null;
+        to: string | null;
+        records: string;
+      }>`
         select chain_id as chain, min(chain_index) as from, max(chain_index) as to, count(*) as records from (
           select chain_id, chain_index, chain_index - row_number() over (
             partition by chain_id order by chain_index) as run

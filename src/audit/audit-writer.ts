@@ -10,11 +10,6 @@ import type { AuditSpool } from './spool.ts';
 /** Called with the spooled line of an audit record that the database refuses, and its error. */
 type OnRefused = (error: unknown, line: Buffer) => void | Promise<void>;
 
-interface Refusal {
-  error: unknown;
-  line: Buffer;
-}
-
 /** Inserts spooled audit records into the database. */
 export class AuditStore {
   readonly #db: Db;
@@ -89,7 +84,10 @@ export class AuditStore {
    * tried twice, because a temporary failure may have refused it: one that waited while the partition of its month was
    * made is refused as a bad value by the default partition.
    */
-  async #refusals(lines: readonly Buffer[], onGap: (line: Buffer) => Promise<void>): Promise<Refusal[]> {
+  async #refusals(
+    lines: readonly Buffer[],
+    onGap: (line: Buffer) => Promise<void>,
+  ): Promise<{ error: unknown; line: Buffer }[]> {
     try {
       await this.insertAll(lines);
       return [];

@@ -19,15 +19,6 @@ function runsOf(lines: readonly Buffer[]): Run[] {
   return lines.map(placeOf).map((position) => ({ ...position, from: position.index }));
 }
 
-interface ChainKeeperDependencies {
-  db: Db;
-  seals: AuditSeals;
-  /** The chain of this process. */
-  own: AuditChain;
-  /** Called with the error of a checkpoint. */
-  onError(error: unknown): void;
-}
-
 const CHECKPOINT_MS = 60_000;
 
 /**
@@ -36,13 +27,20 @@ const CHECKPOINT_MS = 60_000;
  * gap, and the own one gets a checkpoint each minute.
  */
 export class ChainKeeper {
-  readonly #deps: ChainKeeperDependencies;
+  readonly #deps;
   /** The last record in the database of each chain that is being written. */
   readonly #heads = new Map<string, ChainHead>();
   #sealedIndex = -1;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(deps: ChainKeeperDependencies) {
+  constructor(deps: {
+    db: Db;
+    seals: AuditSeals;
+    /** The chain of this process. */
+    own: AuditChain;
+    /** Called with the error of a checkpoint. */
+    onError(error: unknown): void;
+  }) {
     this.#deps = deps;
   }
 

@@ -7,20 +7,6 @@ import { ChainKeeper } from './chain-keeper.ts';
 import { maskBody } from './mask.ts';
 import type { AuditSeals } from './seals.ts';
 
-/** What an operator has done on the command line. */
-interface CommandRecord {
-  /** The name of the command, such as `dead-letters discard`. */
-  command: string;
-  /** The operating system's user. */
-  by: string;
-  /** What the command was given; it is masked. */
-  input: object;
-  /** The tenant that it concerns; null for none or several. */
-  nodeId?: string | null;
-  /** The users whose personal data may be in `input`. */
-  users?: readonly string[] | null;
-}
-
 /** The method of the records of commands. */
 const METHOD = 'CLI';
 /** Means that the command was accepted, as in HTTP. */
@@ -33,7 +19,24 @@ const WHOLE = { maxBytes: 64 * 1024, truncated: false };
  */
 export async function recordCommand(
   { db, seals }: { db: Db; seals: AuditSeals },
-  { command, by, input, nodeId = null, users = null }: CommandRecord,
+  {
+    command,
+    by,
+    input,
+    nodeId = null,
+    users = null,
+  }: {
+    /** The name of the command, such as `dead-letters discard`. */
+    command: string;
+    /** The operating system's user. */
+    by: string;
+    /** What the command was given; it is masked. */
+    input: object;
+    /** The tenant that it concerns; null for none or several. */
+    nodeId?: string | null;
+    /** The users whose personal data may be in `input`. */
+    users?: readonly string[] | null;
+  },
 ): Promise<void> {
   const lines: Buffer[] = [];
   const chain = new AuditChain(randomUUID(), {

@@ -2,8 +2,6 @@ import { maskAddresses, maskPart } from './mask-form.ts';
 import { MASK, withoutBareUserinfo } from './mask-values.ts';
 import { SECRETS, type SecretNames } from './masked-names.ts';
 
-type HeaderMap = Record<string, string | string[] | undefined>;
-
 const SECRET_HEADER = /(?:authorization|cookie)$/i;
 /** Matches the subprotocols of WebSockets that are shown. Browsers can send a token in no other header: any other value may be one. */
 const PROTOCOLS = /^(?:(?:^|, *)(?:graphql-(?:transport-)?ws|mqtt|soap|wamp|v\d+\.(?:json|proto)))+$/i;
@@ -24,7 +22,10 @@ const LEFT_OUT_BYTES = 32;
  * with a secret name are `***`, as are secrets and JWTs in any other header. A value over 4 KiB is cut and ends in `…`;
  * headers beyond 16 KiB in total are omitted and counted under the name `…`.
  */
-export function maskHeaders(headers: HeaderMap, secrets: SecretNames = SECRETS): Record<string, string | string[]> {
+export function maskHeaders(
+  headers: Record<string, string | string[] | undefined>,
+  secrets: SecretNames = SECRETS,
+): Record<string, string | string[]> {
   const masked: [name: string, value: string | string[]][] = [];
   let freeBytes = MAX_BYTES - LEFT_OUT_BYTES;
   let leftOut = 0;

@@ -18,33 +18,31 @@ interface Entry {
   pass?: string;
 }
 
-interface RefusedRecordsOptions {
-  /** The folder of the audit spool. */
-  dir: string;
-  nowMs(): number;
-  /** Inserts one audit record into the database. */
-  insert(line: string): Promise<void>;
-  /** Checks whether the database accepts other audit records. */
-  canInsertProbe(): Promise<boolean>;
-  /** Called with a record that is given up: it was moved to `refused.ndjson`. */
-  onGivenUp(error: unknown, line: string): void;
-  /** Called with the error of a retry that could not run to its end. */
-  onError(error: unknown): void;
-}
-
 /**
  * Stores audit records that the database refuses while it accepts others, in a separate spool where they hold up
  * nothing. Retries them once a minute; after ten minutes it moves them to `refused.ndjson` in the folder of the audit
  * spool.
  */
 export class RefusedRecords {
-  readonly #options: RefusedRecordsOptions;
+  readonly #options;
   readonly #folder: string;
   /** The spool of refused records, opened with the first one, because most processes never have any. */
   #spool: AuditSpool | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: RefusedRecordsOptions) {
+  constructor(options: {
+    /** The folder of the audit spool. */
+    dir: string;
+    nowMs(): number;
+    /** Inserts one audit record into the database. */
+    insert(line: string): Promise<void>;
+    /** Checks whether the database accepts other audit records. */
+    canInsertProbe(): Promise<boolean>;
+    /** Called with a record that is given up: it was moved to `refused.ndjson`. */
+    onGivenUp(error: unknown, line: string): void;
+    /** Called with the error of a retry that could not run to its end. */
+    onError(error: unknown): void;
+  }) {
     this.#options = options;
     this.#folder = join(options.dir, FOLDER);
   }

@@ -73,17 +73,6 @@ export function keyId(key: KeyObject): string {
   return hash('sha256', publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16);
 }
 
-interface AuditSealsDependencies {
-  db: Db;
-  nowMs(): number;
-  /** Returns the Ed25519 key that signs; undefined if seals are not signed. */
-  key(): KeyObject | undefined;
-  /** Stores a seal outside the database. */
-  sink?: ((seal: Seal) => Promise<void>) | undefined;
-  /** Called with the error of the sink. */
-  onError(error: unknown): void;
-}
-
 /** The key of the PostgreSQL advisory lock that lets only one process at a time add a seal. */
 const LOCK = 4_273_005;
 /** The most seals that wait until they can be copied outside the database. */
@@ -91,10 +80,19 @@ const MAX_UNCOPIED = 10_000;
 
 /** Adds seals: signed statements about the chains of audit records, each with the hash of the one before. */
 export class AuditSeals {
-  readonly #deps: AuditSealsDependencies;
+  readonly #deps;
   readonly #uncopied: Seal[] = [];
 
-  constructor(deps: AuditSealsDependencies) {
+  constructor(deps: {
+    db: Db;
+    nowMs(): number;
+    /** Returns the Ed25519 key that signs; undefined if seals are not signed. */
+    key(): KeyObject | undefined;
+    /** Stores a seal outside the database. */
+    sink?: ((seal: Seal) => Promise<void>) | undefined;
+    /** Called with the error of the sink. */
+    onError(error: unknown): void;
+  }) {
     this.#deps = deps;
   }
 

@@ -191,16 +191,6 @@ export class SegmentChain {
 /** A batch of spooled lines and the number of damaged ones that were skipped; `done` marks all of them as consumed. */
 export type SpoolBatch = { lines: Buffer[]; damaged: number; done: () => void };
 
-type SpoolLogOptions = {
-  /** Returns the path of the segment with this number. */
-  segmentPath: (sequence: number) => string;
-  segmentBytes: number;
-  /** The most bytes of lines that are also held in memory, so that they need not be read back from the file. */
-  memoryBytes: number;
-  /** Whether `sync` is called after each append. */
-  isSynced: boolean;
-};
-
 /** The bytes written to test whether a full disk has free space again; more than one line needs. */
 const PROBE_BYTES = 64 * 1024;
 
@@ -212,7 +202,7 @@ type ActiveSegment = { path: string; fd: number; bytes: number; isNamed: boolean
 
 /** The spool of this process: appends lines to segments, and reads them from memory as long as they fit there. */
 export class SpoolLog extends SegmentChain {
-  readonly #options: SpoolLogOptions;
+  readonly #options;
   // The active segment is in the chain too, once it has a line.
   #active: ActiveSegment | undefined;
   /** The segments with lines that no sync has begun to write, and those of the sync in progress, which closes them. */
@@ -228,7 +218,15 @@ export class SpoolLog extends SegmentChain {
   #memory: Buffer[] = [];
   #memoryBytes = 0;
 
-  constructor(options: SpoolLogOptions) {
+  constructor(options: {
+    /** Returns the path of the segment with this number. */
+    segmentPath: (sequence: number) => string;
+    segmentBytes: number;
+    /** The most bytes of lines that are also held in memory, so that they need not be read back from the file. */
+    memoryBytes: number;
+    /** Whether `sync` is called after each append. */
+    isSynced: boolean;
+  }) {
     super();
     this.#options = options;
   }

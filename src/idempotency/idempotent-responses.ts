@@ -46,13 +46,6 @@ export interface KeyedRequest extends KeyScope {
   bytes: Uint8Array;
 }
 
-interface IdempotentResponsesDependencies {
-  db: Db;
-  nowMs(): number;
-  /** The longest time, in ms, that a request waits for another one with the same key; 5,000 by default. */
-  maxWaitMs?: number;
-}
-
 const KEPT_MS = 24 * 3_600_000;
 const MAX_WAIT_MS = 5_000;
 /** The greatest number of requests that wait for another one with the same key. */
@@ -64,12 +57,17 @@ const RETRY_MS = 50;
  * transaction of the work itself. Work that throws, such as any refusal, leaves its key free.
  */
 export class IdempotentResponses {
-  readonly #deps: IdempotentResponsesDependencies;
+  readonly #deps;
   readonly #maxWaitMs: number;
   /** A mutex for each key, so that requests of this process with the same key run one after another. */
   readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable, signalOf: requestSignal });
 
-  constructor(deps: IdempotentResponsesDependencies) {
+  constructor(deps: {
+    db: Db;
+    nowMs(): number;
+    /** The longest time, in ms, that a request waits for another one with the same key; 5,000 by default. */
+    maxWaitMs?: number;
+  }) {
     this.#deps = deps;
     this.#maxWaitMs = deps.maxWaitMs ?? MAX_WAIT_MS;
   }

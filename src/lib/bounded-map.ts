@@ -1,19 +1,20 @@
-interface BoundedMapOptions<Key, Value> {
-  /** Returns how much of the maximum an entry takes; 1 if not set. */
-  weightOf?(value: Value): number;
-  /** Called with an entry that was dropped to make room for others. */
-  onDropped?(key: Key, value: Value): void;
-}
-
 /** A map of limited size: the least recently used entries beyond its maximum are dropped. */
 export class BoundedMap<Key, Value> {
   readonly #max: number;
-  readonly #options: BoundedMapOptions<Key, Value>;
+  readonly #options;
   /** The entries, the least recently used first. */
   readonly #entries = new Map<Key, Value>();
   #weight = 0;
 
-  constructor(max: number, options: BoundedMapOptions<Key, Value> = {}) {
+  constructor(
+    max: number,
+    options: {
+      /** Returns how much of the maximum an entry takes; 1 if not set. */
+      weightOf?(value: Value): number;
+      /** Called with an entry that was dropped to make room for others. */
+      onDropped?(key: Key, value: Value): void;
+    } = {},
+  ) {
     this.#max = max;
     this.#options = options;
   }

@@ -5,9 +5,6 @@ export const MAX_DIGITS = 78;
 
 const FORM = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** The result of reading a decimal: its text, or what is wrong with the input. */
-type DecimalReading = { text: string } | { fault: string };
-
 /** Checks whether a value of parsed JSON is a number, of any length. */
 export function isJsonNumber(value: unknown): value is number | ExactNumber {
   return typeof value === 'number' || value instanceof ExactNumber;
@@ -29,7 +26,7 @@ export function literalOf(value: number | ExactNumber): string {
  * Reads a decimal in the form of a JSON number (RFC 8259, section 6) without loss of digits, and returns it without an
  * exponent: `1.50` stays `1.50`, `1e3` becomes `1000`. The limit of the exponent applies to the form d.ddd × 10^e.
  */
-export function readDecimal(literal: string): DecimalReading {
+export function readDecimal(literal: string): { text: string } | { fault: string } {
   const [match, sign = '', integerDigits = '', fraction = '', power = '0'] = FORM.exec(literal) ?? [];
   if (match === undefined) return { fault: 'must be a number' };
   const allDigits = integerDigits + fraction;

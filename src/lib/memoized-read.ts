@@ -1,24 +1,25 @@
 import { withTimeout } from './with-timeout.ts';
 
-interface MemoizedReadOptions {
-  /** How long a value is used after it was read, in milliseconds. */
-  maxAgeMs: number;
-  /** How long `get` waits for a read, in milliseconds. */
-  deadlineMs: number;
-}
-
 /**
  * Memoizes an expensive read: concurrent callers share one, and its value is used for `maxAgeMs`. If it fails or takes
  * too long, there is no value, rather than an outdated one.
  */
 export class MemoizedRead<Value> {
   readonly #read: () => Promise<Value>;
-  readonly #options: MemoizedReadOptions;
+  readonly #options;
   #reading: Promise<Value | undefined> | undefined;
   #value: Value | undefined;
   #readTick = Number.NEGATIVE_INFINITY;
 
-  constructor(read: () => Promise<Value>, options: MemoizedReadOptions) {
+  constructor(
+    read: () => Promise<Value>,
+    options: {
+      /** How long a value is used after it was read, in milliseconds. */
+      maxAgeMs: number;
+      /** How long `get` waits for a read, in milliseconds. */
+      deadlineMs: number;
+    },
+  ) {
     this.#read = read;
     this.#options = options;
   }

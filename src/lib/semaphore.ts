@@ -1,28 +1,3 @@
-interface SemaphoreOptions {
-  /** The number of permits. */
-  permits: number;
-  /**
-   * How many permits a key may hold; half of them, but at least one, if not set. `free`: as many as are free, so that
-   * the first key gets half of them, the next one half of the rest, and no few keys hold all of them.
-   */
-  share?: number | 'free';
-  /** How many of the permits are reserved for work without a key; 0 if not set. */
-  reserved?: number;
-  /**
-   * Whether a key may hold more than half of the permits while no other key waits; for work so short that others hardly
-   * wait.
-   */
-  mayBorrow?: boolean;
-  /** How many waiters with a key the queue holds; 0 if not set. */
-  maxWaiting?: number;
-  /** How long work with a key waits for a permit at most, in milliseconds; without a limit if not set. */
-  waitMs?: number;
-  /** Makes the error that `run` rejects with when work is refused. */
-  refusal?(): Error;
-  /** Returns the signal that ends the wait of the current work. It is asked for only by work that must wait. */
-  signalOf?(): AbortSignal | undefined;
-}
-
 /** A waiter for a permit that is notified by callbacks. */
 export interface Waiter {
   /** Called once with a permit, which must be given back with `release`. */
@@ -46,14 +21,37 @@ export const UNIDENTIFIED = 'unidentified';
  * refused.
  */
 export class Semaphore {
-  readonly #options: SemaphoreOptions;
+  readonly #options;
   /** The waiters of each key; keys and waiters are in the order in which they are served. */
   readonly #queues = new Map<string, Set<Waiter>>();
   readonly #heldByKey = new Map<string, number>();
   #held = 0;
   #waiting = 0;
 
-  constructor(options: SemaphoreOptions) {
+  constructor(options: {
+    /** The number of permits. */
+    permits: number;
+    /**
+     * How many permits a key may hold; half of them, but at least one, if not set. `free`: as many as are free, so that
+     * the first key gets half of them, the next one half of the rest, and no few keys hold all of them.
+     */
+    share?: number | 'free';
+    /** How many of the permits are reserved for work without a key; 0 if not set. */
+    reserved?: number;
+    /**
+     * Whether a key may hold more than half of the permits while no other key waits; for work so short that others hardly
+     * wait.
+     */
+    mayBorrow?: boolean;
+    /** How many waiters with a key the queue holds; 0 if not set. */
+    maxWaiting?: number;
+    /** How long work with a key waits for a permit at most, in milliseconds; without a limit if not set. */
+    waitMs?: number;
+    /** Makes the error that `run` rejects with when work is refused. */
+    refusal?(): Error;
+    /** Returns the signal that ends the wait of the current work. It is asked for only by work that must wait. */
+    signalOf?(): AbortSignal | undefined;
+  }) {
     this.#options = options;
   }
 

@@ -1,30 +1,28 @@
 import { backoffMs, pause } from './backoff.ts';
 
-interface WorkLoopOptions {
-  /** Does part of the work. Returns true if there may be more to do at once. */
-  iterate(signal: AbortSignal): Promise<boolean>;
-  /** Called with the first failure after a successful iteration, and not for those that follow it directly. */
-  onFailure?(error: unknown): void;
-  /**
-   * How long to wait for `notify` when there is nothing to do, in milliseconds; work from other processes is found by
-   * then.
-   */
-  pollMs: number;
-}
-
 /**
  * Calls a function repeatedly to work through a queue in the database, until stopped. After a failure it continues with
  * a backoff. Services that work through a queue extend it.
  */
 export class WorkLoop {
-  readonly #options: WorkLoopOptions;
+  readonly #options;
   #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #wake = () => {};
   #isNotified = false;
   #begunTick = performance.now();
 
-  constructor(options: WorkLoopOptions) {
+  constructor(options: {
+    /** Does part of the work. Returns true if there may be more to do at once. */
+    iterate(signal: AbortSignal): Promise<boolean>;
+    /** Called with the first failure after a successful iteration, and not for those that follow it directly. */
+    onFailure?(error: unknown): void;
+    /**
+     * How long to wait for `notify` when there is nothing to do, in milliseconds; work from other processes is found by
+     * then.
+     */
+    pollMs: number;
+  }) {
     this.#options = options;
   }
 

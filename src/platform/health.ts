@@ -21,8 +21,6 @@ export interface HealthReport {
 /** The states of parts by their names; `ok` needs no person. */
 type States = Readonly<Record<string, string>>;
 
-type HealthProbes = Record<Store, () => Promise<void>>;
-
 /** The version of Portcullis, from `package.json`. */
 export const VERSION: string = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
@@ -30,7 +28,7 @@ export const VERSION: string = JSON.parse(
 
 /** A background probe of the stores, once a second, so that a health request never waits for a store. */
 export class Health {
-  readonly #probes: HealthProbes;
+  readonly #probes;
   readonly #isAuditFull: () => boolean;
   #others: () => States = () => ({});
   /** The state of each part, noted once a second, with since when this process has seen it in that state. */
@@ -44,7 +42,7 @@ export class Health {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #stopped = false;
 
-  constructor(probes: HealthProbes, isAuditFull: () => boolean) {
+  constructor(probes: Record<Store, () => Promise<void>>, isAuditFull: () => boolean) {
     this.#probes = probes;
     this.#isAuditFull = isAuditFull;
   }

@@ -14,29 +14,26 @@ export function newPool(origin: string, options: Undici.Pool.Options): Undici.Po
   return new Pool(origin, options);
 }
 
-interface AgentOptions {
-  /** The number of connections, each of which carries one request at a time. */
-  connections: number;
-  /** How long opening a connection may take, in milliseconds. */
-  timeoutMs: number;
-  /** The value of the `Authorization` header; undefined to send none. */
-  authorization: string | undefined;
-}
-
-interface AgentRequest {
-  path: string;
-  /** The JSON text to send by POST; without it the request is a GET. */
-  json?: string;
-  /** Aborts the request, also while its response is being read. There is no other timeout. */
-  signal: AbortSignal;
-}
-
 /** Requests JSON from one origin over a bounded pool of connections. Redirects are not followed. */
 export class HttpAgent {
   readonly #pool: Pool;
   readonly #headers: Record<string, string>;
 
-  constructor(origin: string, { connections, timeoutMs, authorization }: AgentOptions) {
+  constructor(
+    origin: string,
+    {
+      connections,
+      timeoutMs,
+      authorization,
+    }: {
+      /** The number of connections, each of which carries one request at a time. */
+      connections: number;
+      /** How long opening a connection may take, in milliseconds. */
+      timeoutMs: number;
+      /** The value of the `Authorization` header; undefined to send none. */
+      authorization: string | undefined;
+    },
+  ) {
     this.#headers = {
       accept: 'application/json',
       'accept-encoding': 'identity',
@@ -56,7 +53,17 @@ export class HttpAgent {
    * Sends a request and returns the head of its response, whose body the caller must read or dump.
    * @throws what undici throws.
    */
-  request({ path, json, signal }: AgentRequest): Promise<Dispatcher.ResponseData> {
+  request({
+    path,
+    json,
+    signal,
+  }: {
+    path: string;
+    /** The JSON text to send by POST; without it the request is a GET. */
+    json?: string;
+    /** Aborts the request, also while its response is being read. There is no other timeout. */
+    signal: AbortSignal;
+  }): Promise<Dispatcher.ResponseData> {
     if (json === undefined) return this.#pool.request({ method: 'GET', path, headers: this.#headers, signal });
     const headers = { 'content-type': 'application/json', ...this.#headers };
     return this.#pool.request({ method: 'POST', path, headers, body: json, signal });

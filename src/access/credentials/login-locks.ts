@@ -31,11 +31,6 @@ const KEPT_MS = 60 * 60_000;
 const PRUNE_EVERY_MS = 60_000;
 const PRUNE_BATCH = 10_000;
 
-interface LoginLocksDependencies {
-  db: Db;
-  nowMs(): number;
-}
-
 /**
  * Where a password was sent: null at the token endpoint; at the console the address that sent it; for a change of one's
  * own password the session. Failures from an address or a session lock the username for that one only.
@@ -62,10 +57,10 @@ function lockoutOf(failures: readonly Failure[], origin: LoginOrigin | undefined
 
 /** Stores failed logins by tenant and key of the username in the database, and derives lockouts from them for all processes. */
 export class LoginLocks {
-  readonly #deps: LoginLocksDependencies;
+  readonly #deps;
   #prunedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: LoginLocksDependencies) {
+  constructor(deps: { db: Db; nowMs(): number }) {
     this.#deps = deps;
   }
 

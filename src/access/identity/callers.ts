@@ -26,13 +26,11 @@ export interface ClientRecord {
   ownTokensFromSeconds: number;
 }
 
-/** The use for which a token was issued (docs/contract.md, D3-02). */
-type TokenUse = 'login' | 'api' | 'forgot_password' | 'refresh';
-
 /** The caller for whom a verified access token speaks. `nodeId` is the tenant whose data it may access. */
 export interface Principal {
   tokenClass: TokenClass;
-  tokenUse: Exclude<TokenUse, 'refresh'>;
+  /** The use for which the token was issued (docs/contract.md, D3-02). */
+  tokenUse: 'login' | 'api' | 'forgot_password';
   subject: string;
   nodeId: string;
   clientId: string | undefined;

@@ -12,13 +12,6 @@ import type { QuotaCount, QuotaCounts } from './quota-counts.ts';
 /** The longest time, in ms, that a request waits for the count in the database when this process also has one. */
 const SYNC_WAIT_MS = 1_000;
 
-interface LimitsDependencies {
-  cache: Pick<Cache, 'countRequest'>;
-  counts: Pick<QuotaCounts, 'of' | 'sync'>;
-  log: Log;
-  nowMs(): number;
-}
-
 /** A request that is being counted, with its client's limits. */
 interface Count {
   readonly use: QuotaCount;
@@ -37,11 +30,16 @@ export class ClientLimits {
     help: 'Rate-limited requests counted locally because the cache was unavailable.',
     registers: [],
   });
-  readonly #deps: LimitsDependencies;
+  readonly #deps;
   readonly #alone = new MemoryRequestCounts();
   #isAlone = false;
 
-  constructor(deps: LimitsDependencies) {
+  constructor(deps: {
+    cache: Pick<Cache, 'countRequest'>;
+    counts: Pick<QuotaCounts, 'of' | 'sync'>;
+    log: Log;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 

@@ -172,11 +172,6 @@ const LAST_SAVE_MS = 5_000;
 const MAX_IN_ONE_SAVE = 1_000;
 const MAX_CLIENTS = 10_000;
 
-interface CountsDependencies {
-  usage: Pick<QuotaStore, 'save'>;
-  log: Log;
-}
-
 /** Counts that are saved by one statement, for calls of `sync`. */
 interface Batch {
   /** The counts, each with the month that is asked for. */
@@ -187,7 +182,7 @@ interface Batch {
 
 /** Counts the requests of all clients in memory, and saves the counts every two seconds and when it stops. */
 export class QuotaCounts {
-  readonly #deps: CountsDependencies;
+  readonly #deps;
   readonly #uses = new Map<string, QuotaCount>();
   /** A mutex, so that saves run one at a time and no count is saved twice. */
   readonly #saving = new Semaphore({ permits: 1 });
@@ -197,7 +192,7 @@ export class QuotaCounts {
   #isFailing = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(deps: CountsDependencies) {
+  constructor(deps: { usage: Pick<QuotaStore, 'save'>; log: Log }) {
     this.#deps = deps;
   }
 

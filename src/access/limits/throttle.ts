@@ -10,11 +10,6 @@ import { Refusal } from '../../platform/errors.ts';
 const MAX_FAILURES = 20;
 const TOO_MANY = { reason: 'wrong_secrets' };
 
-interface ThrottleDependencies {
-  cache: Pick<Cache, 'countFailure'>;
-  nowMs(): number;
-}
-
 /**
  * Limits guessing of client secrets, and of passwords at the console. While the cache is down each process counts for
  * itself.
@@ -25,10 +20,10 @@ export class Throttle {
     name: 'portcullis_wrong_secrets_total',
     help: 'Failed client authentications, by outcome (refused, throttled).',
   });
-  readonly #deps: ThrottleDependencies;
+  readonly #deps;
   readonly #alone = new MemoryFailureCounts();
 
-  constructor(deps: ThrottleDependencies) {
+  constructor(deps: { cache: Pick<Cache, 'countFailure'>; nowMs(): number }) {
     this.#deps = deps;
   }
 

@@ -71,13 +71,6 @@ type IssuedToken = Pick<Principal, 'nodeId' | 'subject' | 'sessionId' | 'tokenId
 /** A condition that selects rows of `revoked_tokens`. */
 type RowSelection = (eb: ExpressionBuilder<Tables, 'revoked_tokens'>) => Expression<SqlBool>;
 
-interface DenyListDependencies {
-  db: Db;
-  /** Resolves once all revocations up to a second ago are applied; undefined when they are. */
-  waitUntilFresh(): Promise<unknown> | undefined;
-  nowMs(): number;
-}
-
 const MAX_ID_LENGTH = 255;
 /** Matches the key of a revocation whose owner has a UUID. */
 const KEY = /^(token|session):([\da-f-]{36}):(.*)$/is;
@@ -92,7 +85,7 @@ export const ENDED_SESSION_MS = 20 * 60_000;
  * have expired other tokens are looked up in the database, each once a second.
  */
 export class DenyList {
-  readonly #deps: DenyListDependencies;
+  readonly #deps;
   readonly #maxEntries: number;
   /** The expiry of each entry, in ms since 1970; Infinity for a token without expiry. */
   readonly #denied = new Map<string, number>();
@@ -101,7 +94,15 @@ export class DenyList {
   #droppedUntilMs = 0;
   #prunedAtMs = 0;
 
-  constructor(deps: DenyListDependencies, maxEntries = MAX_ENTRIES) {
+  constructor(
+    deps: {
+      db: Db;
+      /** Resolves once all revocations up to a second ago are applied; undefined when they are. */
+      waitUntilFresh(): Promise<unknown> | undefined;
+      nowMs(): number;
+    },
+    maxEntries = MAX_ENTRIES,
+  ) {
     this.#deps = deps;
     this.#maxEntries = maxEntries;
   }
@@ -211,14 +212,6 @@ export function endKeysOf(
   return keys;
 }
 
-interface DirectoryDependencies {
-  db: Db;
-  /** The key of the hashes of client secrets (HMAC), current and previous. */
-  pepper: RotatingSecret;
-  denied: DenyList;
-  nowMs(): number;
-}
-
 /** The client that a secret belongs to, and the secret's expiry in ms since 1970. */
 interface ClientSecret {
   clientId: string;
@@ -227,7 +220,7 @@ interface ClientSecret {
 
 /** Looks up tenants, clients and client secrets. A result is at most one second old. */
 export class AccessDirectory {
-  readonly #deps: DirectoryDependencies;
+  readonly #deps;
   readonly #peppers: readonly KeyObject[];
   readonly #clients: FreshCache<ClientRecord | undefined>;
   /** The names of tenants; undefined for an unknown one. */
@@ -235,7 +228,13 @@ export class AccessDirectory {
   readonly #secrets: FreshCache<ClientSecret | undefined>;
   readonly #hashesOfClient = new Map<string, Set<string>>();
 
-  constructor(deps: DirectoryDependencies) {
+  constructor(deps: {
+    db: Db;
+    /** The key of the hashes of client secrets (HMAC), current and previous. */
+    pepper: RotatingSecret;
+    denied: DenyList;
+    nowMs(): number;
+  }) {
     const { db, pepper } = deps;
     this.#deps = deps;
     this.#peppers = secretsOf(pepper).map((text) => createSecretKey(text, 'utf8'));

@@ -24,14 +24,6 @@ export interface AccessChange {
   item: string | null;
 }
 
-interface AccessChangesDependencies {
-  db: Db;
-  /** Returns a number that changes when another server may have rows with numbers that were read before. */
-  generation(): number;
-  nowMs(): number;
-  onError(error: unknown): void;
-}
-
 const LOCK = 4_273_002;
 /** Two transactions that revoke the same sessions can be in a deadlock. */
 const MAX_ATTEMPTS = 5;
@@ -51,7 +43,7 @@ const PRUNE_EVERY_MS = 3_600_000;
  * repeated.
  */
 export class AccessChanges {
-  readonly #deps: AccessChangesDependencies;
+  readonly #deps;
   #follow: Follow = { sinceMs: 0, apply: async () => undefined };
   /** The `seq` after which the next read begins; `NOWHERE` before the first row. */
   #position = NOWHERE;
@@ -67,7 +59,13 @@ export class AccessChanges {
   #prunedAtMs = performance.now();
   #isFailing = false;
 
-  constructor(deps: AccessChangesDependencies) {
+  constructor(deps: {
+    db: Db;
+    /** Returns a number that changes when another server may have rows with numbers that were read before. */
+    generation(): number;
+    nowMs(): number;
+    onError(error: unknown): void;
+  }) {
     this.#deps = deps;
     this.#begunIn = deps.generation();
   }

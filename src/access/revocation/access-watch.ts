@@ -13,19 +13,6 @@ type OnAccessEnd = (end: AccessEnd) => void;
 /** How long, in ms, watchers are called back before other work runs. */
 const SLICE_MS = 5;
 
-interface WatchDependencies {
-  /**
-   * Checks everything that could have ended the token: expiry, tenant, client, revocations and session.
-   * @throws InvalidTokenError when the token has ended.
-   */
-  check(principal: Principal): Promise<unknown>;
-  /** Checks only the part of `check` that a change of a client can affect. */
-  admits(principal: Principal): boolean | Promise<boolean>;
-  clock: Clock;
-  /** Called when a token could not be checked, or a watcher has thrown. */
-  onError(error: unknown): void;
-}
-
 interface Watcher {
   principal: Principal;
   keys: readonly string[];
@@ -35,7 +22,7 @@ interface Watcher {
 
 /** Watches the tokens of connections that outlive their request, such as subscriptions, and reports when they end. */
 export class AccessWatch {
-  readonly #deps: WatchDependencies;
+  readonly #deps;
   /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
   readonly #watchers = new Map<string, Set<Watcher>>();
   /** The watchers whose token has ended and that have not been called back yet. */
@@ -44,7 +31,18 @@ export class AccessWatch {
   /** The number of current watchers. */
   size = 0;
 
-  constructor(deps: WatchDependencies) {
+  constructor(deps: {
+    /**
+     * Checks everything that could have ended the token: expiry, tenant, client, revocations and session.
+     * @throws InvalidTokenError when the token has ended.
+     */
+    check(principal: Principal): Promise<unknown>;
+    /** Checks only the part of `check` that a change of a client can affect. */
+    admits(principal: Principal): boolean | Promise<boolean>;
+    clock: Clock;
+    /** Called when a token could not be checked, or a watcher has thrown. */
+    onError(error: unknown): void;
+  }) {
     this.#deps = deps;
   }
 
@@ -155,19 +153,23 @@ function keyOf({ kind, subject, item }: AccessChange): string {
   return kind === 'client' ? `client:${subject}` : endKey(kind, subject, item ?? '');
 }
 
-interface EndFollowers {
+/**
+ * Subscribes the token checks and the watchers to revocations. Each revocation is applied to the checks before the
+ * watchers are notified, so that the first check of a watcher added later detects it.
+ */
+export function followEnds({
+  changes,
+  denied,
+  directory,
+  sessions,
+  watch,
+}: {
   changes: Pick<AccessChanges, 'follow'>;
   denied: Pick<DenyList, 'apply'>;
   directory: Pick<AccessDirectory, 'forget'>;
   sessions: Pick<Sessions, 'forget'>;
   watch: Pick<AccessWatch, 'apply'>;
-}
-
-/**
- * Subscribes the token checks and the watchers to revocations. Each revocation is applied to the checks before the
- * watchers are notified, so that the first check of a watcher added later detects it.
- */
-export function followEnds({ changes, denied, directory, sessions, watch }: EndFollowers): void {
+}): void {
   changes.follow({
     sinceMs: ENDED_SESSION_MS,
     async apply(revocations) {

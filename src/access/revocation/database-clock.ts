@@ -1,12 +1,5 @@
 import type { Db } from '../../platform/database/database.ts';
 
-interface DatabaseClockDependencies {
-  db: Db;
-  /** Whether `nowMs` gives the time for tokens, because the database is embedded or a test sets the time. */
-  isOwn: boolean;
-  nowMs(): number;
-}
-
 const MEASURE_EVERY_MS = 1_000;
 
 /**
@@ -14,11 +7,16 @@ const MEASURE_EVERY_MS = 1_000;
  * whose own clock is ahead survives its revocation.
  */
 export class DatabaseClock {
-  readonly #deps: DatabaseClockDependencies;
+  readonly #deps;
   #aheadMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(deps: DatabaseClockDependencies) {
+  constructor(deps: {
+    db: Db;
+    /** Whether `nowMs` gives the time for tokens, because the database is embedded or a test sets the time. */
+    isOwn: boolean;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 

@@ -10,12 +10,6 @@ import type { NewSession } from './sessions.ts';
  * Revocations need no such copy: each process of 0.1.0 reads them from PostgreSQL and removes the sessions from Redis.
  */
 
-interface MirrorDependencies {
-  run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
-  maxSessions: number;
-  nowMs(): number;
-}
-
 const WITHIN_MS = 500;
 /** How long, in ms, a supervisor's key is kept after the last write: longer than a session lives. */
 const KEY_LIFETIME_MS = 31 * 24 * 3_600_000;
@@ -34,7 +28,15 @@ redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[4]))
 redis.call('PEXPIRE', KEYS[1], ARGV[5])`);
 
 /** Returns what writes a session for processes of 0.1.0. It takes half a second at most and never rejects. */
-export function sessionMirror({ run, maxSessions, nowMs }: MirrorDependencies) {
+export function sessionMirror({
+  run,
+  maxSessions,
+  nowMs,
+}: {
+  run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  maxSessions: number;
+  nowMs(): number;
+}) {
   return async ({ nodeId, supervisorId, sessionId, expiresAtMs }: NewSession): Promise<void> => {
     const ofSubject = `{${nodeId}}:${supervisorId}`;
     const args = [sessionId, expiresAtMs, nowMs(), maxSessions + SURPLUS, KEY_LIFETIME_MS];

@@ -36,24 +36,12 @@ const MAX_KNOWN = 50_000;
 /** The longest time, in ms, that a request waits until its session has been read. */
 const READ_WITHIN_MS = 2_000;
 
-interface SessionsDependencies {
-  db: Db;
-  changes: AccessChanges;
-  /** Returns a number that changes when another server is met, which may lack what was last committed. */
-  generation(): number;
-  maxSessions: number;
-  /** The clock of the sessions' ends, in ms since 1970. */
-  clock: { nowMs(): number };
-  /** Called after a session was created or prolonged. Never rejects. */
-  mirror?: ((session: NewSession) => Promise<void>) | undefined;
-}
-
 /**
  * Creates, prolongs and ends sessions. The database decides. Each process caches the sessions that it has seen, which
  * `forget` corrects; a session that is not cached is read, so that dropping one never ends it.
  */
 export class Sessions {
-  readonly #deps: SessionsDependencies;
+  readonly #deps;
   readonly #maxKnown: number;
   #known: BoundedMap<string, KnownSession>;
   /** The generation of the database that `#known` was read in. */
@@ -67,7 +55,20 @@ export class Sessions {
     batchScheduleFn: (read) => void this.#reading.then(read),
   });
 
-  constructor(deps: SessionsDependencies, maxKnown = MAX_KNOWN) {
+  constructor(
+    deps: {
+      db: Db;
+      changes: AccessChanges;
+      /** Returns a number that changes when another server is met, which may lack what was last committed. */
+      generation(): number;
+      maxSessions: number;
+      /** The clock of the sessions' ends, in ms since 1970. */
+      clock: { nowMs(): number };
+      /** Called after a session was created or prolonged. Never rejects. */
+      mirror?: ((session: NewSession) => Promise<void>) | undefined;
+    },
+    maxKnown = MAX_KNOWN,
+  ) {
     this.#deps = deps;
     this.#maxKnown = maxKnown;
     this.#known = new BoundedMap(maxKnown);

@@ -100,22 +100,20 @@ type Login =
   | { supervisor: SupervisorRecord; fault: undefined }
   | { subject: string; fault: 'unknown_supervisor' | 'supervisor_disabled' | 'locked' | 'wrong_password' };
 
-interface PasswordCheckDependencies {
-  supervisors: Pick<Supervisors, 'findByUsername'>;
-  passwords: Pick<Passwords, 'verify'>;
-  locks: Pick<LoginLocks, 'isLocked' | 'recordFailure' | 'unlock'>;
-  /** Returns a hash of a name that no supervisor has. */
-  strangerOf(name: string): string;
-}
-
 /** Checks passwords of supervisors, and locks usernames after failures. */
 export class PasswordCheck {
-  readonly #deps: PasswordCheckDependencies;
+  readonly #deps;
   readonly #guesses = new KeyedMutex({ ...WAITING });
   /** Console logins need no client secret, so anyone can send them: they must not fill the hashing queue. */
   readonly #console = new Semaphore({ permits: MAX_CONSOLE, ...WAITING });
 
-  constructor(deps: PasswordCheckDependencies) {
+  constructor(deps: {
+    supervisors: Pick<Supervisors, 'findByUsername'>;
+    passwords: Pick<Passwords, 'verify'>;
+    locks: Pick<LoginLocks, 'isLocked' | 'recordFailure' | 'unlock'>;
+    /** Returns a hash of a name that no supervisor has. */
+    strangerOf(name: string): string;
+  }) {
     this.#deps = deps;
   }
 

@@ -27,16 +27,11 @@ function storedEnd(expiresAtMs: number | undefined): string | null {
   return expiresAtMs === undefined || expiresAtMs >= YEAR_10000_MS ? null : new Date(expiresAtMs).toISOString();
 }
 
-interface SpentTokensDependencies {
-  db: Db;
-  nowMs(): number;
-}
-
 /** Stores which refresh tokens have been redeemed; the database decides which redemption was the first. */
 export class SpentTokens {
-  readonly #deps: SpentTokensDependencies;
+  readonly #deps;
 
-  constructor(deps: SpentTokensDependencies) {
+  constructor(deps: { db: Db; nowMs(): number }) {
     this.#deps = deps;
   }
 
@@ -93,13 +88,6 @@ export class SpentTokens {
   }
 }
 
-interface RevocationsDependencies {
-  db: Db;
-  changes: AccessChanges;
-  sessions: Sessions;
-  nowMs(): number;
-}
-
 /** A token or token family of a client that is to be revoked. */
 interface Revoked {
   nodeId: string;
@@ -111,9 +99,14 @@ interface Revoked {
 
 /** Revokes tokens for all processes, durably. Revoking a token again sends no notification. */
 export class Revocations {
-  readonly #deps: RevocationsDependencies;
+  readonly #deps;
 
-  constructor(deps: RevocationsDependencies) {
+  constructor(deps: {
+    db: Db;
+    changes: AccessChanges;
+    sessions: Sessions;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 
@@ -173,20 +166,18 @@ export async function deleteExpiredRows({ db, nowMs }: { db: Db; nowMs(): number
   await unscoped.run((k) => k.deleteFrom('revoked_tokens').where('expires_at', '<=', now));
 }
 
-interface RefreshTokensDependencies {
-  verifier: TokenVerifier;
-  directory: AccessDirectory;
-  supervisors: Supervisors;
-  sessions: Sessions;
-  spent: SpentTokens;
-  nowMs(): number;
-}
-
 /** Validates refresh tokens, without redeeming them. */
 export class RefreshTokens {
-  readonly #deps: RefreshTokensDependencies;
+  readonly #deps;
 
-  constructor(deps: RefreshTokensDependencies) {
+  constructor(deps: {
+    verifier: TokenVerifier;
+    directory: AccessDirectory;
+    supervisors: Supervisors;
+    sessions: Sessions;
+    spent: SpentTokens;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 

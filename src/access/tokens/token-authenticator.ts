@@ -124,27 +124,25 @@ async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | und
   }
 }
 
-interface AuthenticatorDependencies {
-  verifier: Pick<TokenVerifier, 'verify'>;
-  directory: Pick<AccessDirectory, 'admits' | 'client'>;
-  sessions: Pick<Sessions, 'isLive'>;
-  nowMs(): number;
-}
-
 /**
  * Authenticates access tokens from any interface (RFC 9068 section 4): first the signature, then the claims with their
  * tenant and client, then the session. Each step is a method and throws an InvalidTokenError with the
  * reason.
  */
 export class TokenAuthenticator {
-  readonly #deps: AuthenticatorDependencies;
+  readonly #deps;
   /**
    * Principals by verified token. The verifier returns the same object for the same token, so that its claims are read
    * once.
    */
   readonly #principals = new WeakMap<SignedToken, Principal>();
 
-  constructor(deps: AuthenticatorDependencies) {
+  constructor(deps: {
+    verifier: Pick<TokenVerifier, 'verify'>;
+    directory: Pick<AccessDirectory, 'admits' | 'client'>;
+    sessions: Pick<Sessions, 'isLive'>;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 

@@ -20,14 +20,6 @@ export interface TokenResponse {
   created_at: number;
 }
 
-interface IssuerDependencies {
-  keys: JwtKeys;
-  /** Returns `PUBLIC_URL`, which is known only once the process listens. */
-  issuer(): string;
-  /** The clock of tokens, in ms since 1970. */
-  clock: { nowMs(): number };
-}
-
 /** The scope of a pair of tokens. */
 export interface IssuedScope {
   names: readonly string[];
@@ -35,29 +27,18 @@ export interface IssuedScope {
   isNarrowed: boolean;
 }
 
-interface PairPlan {
-  client: ClientRecord;
-  subject: string;
-  scope: IssuedScope;
-  accessUse: 'login' | 'api';
-  /**
-   * The id that all tokens refreshed from the pair share: a session, or a family, whose id is the `jti` of its first
-   * refresh token.
-   */
-  kinship: { sid: string } | { family: string | undefined };
-  /** The lifetimes of the tokens, in seconds. */
-  accessSeconds: number;
-  refreshSeconds: number;
-  /** Whether the tokens have an `exp`. */
-  expire: boolean;
-}
-
 /** Decides what pairs of access and refresh tokens hold, and signs them access and refresh tokens (docs/contract.md, D3-01). */
 export class TokenIssuer {
-  readonly #deps: IssuerDependencies;
+  readonly #deps;
   readonly #sign: (claims: object) => string | Promise<string>;
 
-  constructor(deps: IssuerDependencies) {
+  constructor(deps: {
+    keys: JwtKeys;
+    /** Returns `PUBLIC_URL`, which is known only once the process listens. */
+    issuer(): string;
+    /** The clock of tokens, in ms since 1970. */
+    clock: { nowMs(): number };
+  }) {
     this.#deps = deps;
     this.#sign = jwtSigner(deps.keys.signing);
   }
@@ -114,7 +95,22 @@ export class TokenIssuer {
     };
   }
 
-  #pair(plan: PairPlan): TokenPair {
+  #pair(plan: {
+    client: ClientRecord;
+    subject: string;
+    scope: IssuedScope;
+    accessUse: 'login' | 'api';
+    /**
+     * The id that all tokens refreshed from the pair share: a session, or a family, whose id is the `jti` of its first
+     * refresh token.
+     */
+    kinship: { sid: string } | { family: string | undefined };
+    /** The lifetimes of the tokens, in seconds. */
+    accessSeconds: number;
+    refreshSeconds: number;
+    /** Whether the tokens have an `exp`. */
+    expire: boolean;
+  }): TokenPair {
     const { nodeId, clientId, tokensFromSeconds, ownTokensFromSeconds } = plan.client;
     // The client may have been enabled, or have lost a scope, in this second. Earlier tokens are revoked up to
     // `goodFrom`; this token must be valid.

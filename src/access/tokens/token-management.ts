@@ -4,14 +4,6 @@ import type { Supervisors } from '../supervisors/supervisors.service.ts';
 import { isOfClient, type RefreshTokens, type Revocations } from './revocations.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
-interface ManagementDependencies {
-  authenticator: TokenAuthenticator;
-  directory: AccessDirectory;
-  supervisors: Supervisors;
-  refreshTokens: RefreshTokens;
-  revocations: Revocations;
-}
-
 /** What introspection says of a token that would not be accepted (RFC 7662 section 2.2). */
 const INACTIVE = { active: false };
 
@@ -19,9 +11,15 @@ const CLASSES = ['user', 'legacy'] as const;
 
 /** Revokes and introspects tokens for an authenticated client. */
 export class TokenManagement {
-  readonly #deps: ManagementDependencies;
+  readonly #deps;
 
-  constructor(deps: ManagementDependencies) {
+  constructor(deps: {
+    authenticator: TokenAuthenticator;
+    directory: AccessDirectory;
+    supervisors: Supervisors;
+    refreshTokens: RefreshTokens;
+    revocations: Revocations;
+  }) {
     this.#deps = deps;
   }
 

@@ -94,11 +94,6 @@ export function metadataPathOf(publicPath: string): string {
   return `/.well-known/oauth-protected-resource${publicPath}${path}`;
 }
 
-interface MetadataServices {
-  publicUrl: Readonly<{ value: string }>;
-  toolset(): Promise<Toolset>;
-}
-
 /** Returns the metadata of MCP as a protected resource (RFC 9728): which server issues the tokens that it takes. */
 const getMcpMetadata = route({
   method: 'GET',
@@ -120,7 +115,7 @@ const getMcpMetadata = route({
       },
     },
   },
-  handlers: ({ publicUrl, toolset }: MetadataServices) => [
+  handlers: ({ publicUrl, toolset }: { publicUrl: Readonly<{ value: string }>; toolset(): Promise<Toolset> }) => [
     serveFiles(
       new ServedFiles(async () => {
         const { tools } = await toolset();

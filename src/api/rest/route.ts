@@ -84,19 +84,6 @@ function answerUnserved({ res }: Exchange): void {
   sendJson(res, statusOf(refusal), errorEnvelope(refusal));
 }
 
-interface Once<Input> {
-  answers: IdempotentResponses;
-  /**
-   * Parses the body.
-   * @throws Refusal 400 if the body is invalid.
-   */
-  parse(body: unknown): Input;
-  /** Does the work of the request, inside a transaction if the request has an `Idempotency-Key`. */
-  work(input: Input): Promise<StoredResponse>;
-  /** Wraps the work, including its transaction, for instance in a mutex. */
-  wrapTransaction?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
-}
-
 /**
  * Answers a request whose body `readBody` has read. For a day a repetition with the same `Idempotency-Key` gets the
  * same status, body and headers. A refusal leaves the key free. An invalid body gets its 400 even if the key was used
@@ -105,7 +92,23 @@ interface Once<Input> {
 export async function respondIdempotently<Input>(
   req: Request,
   res: Response,
-  { answers, parse, work, wrapTransaction = (run) => run() }: Once<Input>,
+  {
+    answers,
+    parse,
+    work,
+    wrapTransaction = (run) => run(),
+  }: {
+    answers: IdempotentResponses;
+    /**
+     * Parses the body.
+     * @throws Refusal 400 if the body is invalid.
+     */
+    parse(body: unknown): Input;
+    /** Does the work of the request, inside a transaction if the request has an `Idempotency-Key`. */
+    work(input: Input): Promise<StoredResponse>;
+    /** Wraps the work, including its transaction, for instance in a mutex. */
+    wrapTransaction?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
+  },
 ): Promise<void> {
   const keyed = keyedRequest(req);
   const requestBody = await jsonBody(req);

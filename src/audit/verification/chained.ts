@@ -17,33 +17,28 @@ export type ChainedRow = Omit<
 export const CHAINED_COLUMNS = `${RECORD_COLUMNS.join(', ')}, digests, chain_id, chain_index,
   ${['previous_hash', 'hash', 'salts'].map((column) => `coalesce(encode(${column}, 'hex'), '') as ${column}`).join(', ')}`;
 
-interface Verified {
-  index: number;
-  hash: string;
-  name: string;
-}
-
-interface ChainDependencies {
-  sealed: SealedAudit;
-  findings: FindingList;
-  db: UnscopedDatabase<Tables>;
-  /** Whether records of other times, which are not read, may belong to the chain. */
-  isPartial: boolean;
-}
-
 /** Verifies the records of one chain, in the order of their indices. */
 export class VerifiedChain {
   readonly #id: string;
-  readonly #deps: ChainDependencies;
+  readonly #deps;
   readonly #heads: AsyncGenerator<SealedHead, undefined>;
   #head: SealedHead | undefined;
-  #last: Verified | undefined;
+  #last: { index: number; hash: string; name: string } | undefined;
   readonly #sealed: SealedChain | undefined;
   readonly #absent: Ranges;
   /** The index up to which a seal has held. */
   #heldTo = -1;
 
-  constructor(id: string, deps: ChainDependencies) {
+  constructor(
+    id: string,
+    deps: {
+      sealed: SealedAudit;
+      findings: FindingList;
+      db: UnscopedDatabase<Tables>;
+      /** Whether records of other times, which are not read, may belong to the chain. */
+      isPartial: boolean;
+    },
+  ) {
     this.#id = id;
     this.#deps = deps;
     this.#heads = deps.sealed.headsOf(id);

@@ -6,8 +6,6 @@ import { NO_HASH } from '../audit-chain.ts';
 import { type ChainRange, keyId, type Seal, type SealBody, sealBody, sealHash } from '../seals.ts';
 import type { FindingList } from './findings.ts';
 
-type Database = UnscopedDatabase<Tables>;
-
 /** A seal as it is read from the database. */
 interface SealRow extends Seal {
   position: string;
@@ -66,14 +64,14 @@ export class SealedAudit {
   count = 0;
   /** The number of seals from before the first key, which protect nothing. */
   unsigned = 0;
-  readonly #db: Database;
+  readonly #db;
   readonly #findings: FindingList;
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #unknownKeys = new Set<string | null>();
   /** The positions of seals that count for nothing. */
   readonly #ignored = new Set<number>();
 
-  constructor(db: Database, keys: readonly KeyObject[], findings: FindingList) {
+  constructor(db: UnscopedDatabase<Tables>, keys: readonly KeyObject[], findings: FindingList) {
     this.#db = db;
     this.#findings = findings;
     this.#keys = new Map(keys.map((key) => [keyId(key), key]));

@@ -83,18 +83,20 @@ function csvLine(row: ArrivedRow): string {
   return csvRecord(CSV_COLUMNS.map((column) => cells[column]));
 }
 
-interface Listing {
-  after: number | undefined;
-  limit: number;
-  /** Ends a listing that goes on with records as they arrive; undefined if it ends with those that are there. */
-  signal: AbortSignal | undefined;
-}
-
 /** Yields records page by page, so that only one page is in memory. */
 async function* listed(
   arrivals: AuditArrivals,
   filter: AuditFilter,
-  { after, limit, signal }: Listing,
+  {
+    after,
+    limit,
+    signal,
+  }: {
+    after: number | undefined;
+    limit: number;
+    /** Ends a listing that goes on with records as they arrive; undefined if it ends with those that are there. */
+    signal: AbortSignal | undefined;
+  },
 ): AsyncGenerator<ArrivedRow> {
   let horizon = await arrivals.horizon();
   let start = after ?? (Number.isFinite(limit) ? await arrivals.before(filter, limit, horizon) : -1);

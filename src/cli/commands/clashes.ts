@@ -3,13 +3,6 @@ import { readConfig } from '../../platform/config/config.ts';
 import type { CommandBody } from '../kit/command.ts';
 import { openForCommand } from '../kit/open-services.ts';
 
-interface Clash {
-  kind: 'user' | 'supervisor';
-  node_id: string;
-  /** The oldest first. */
-  ids: string[];
-}
-
 /** `portcullis clashes`: lists users and supervisors whose identifiers count as one. */
 export const clashes: CommandBody = {
   description: [
@@ -25,7 +18,12 @@ export const clashes: CommandBody = {
       // The schema of the previous release has no such function.
       await unscoped.raw((sql) => sql`${sql.raw(identifierKeySql('pg_temp.clash_key'))}`);
       const rows = await unscoped.raw(
-        (sql) => sql<Clash>`
+        (sql) => sql<{
+          kind: 'user' | 'supervisor';
+          node_id: string;
+          /** The oldest first. */
+          ids: string[];
+        }>`
           select 'user' as kind, node_id, json_agg(id order by created_at, id) as ids
           from users where email <> '' group by node_id, pg_temp.clash_key(email) having count(*) > 1
           union all

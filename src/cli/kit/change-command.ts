@@ -2,25 +2,24 @@ import type { CommandBody, CommandInput } from './command.ts';
 import { uuid } from './flags.ts';
 import { changed, type openAdministration } from './open-services.ts';
 
-/** A command that changes one row, which is named by its id. */
-interface Change<Given, Row> extends Pick<CommandBody, 'description' | 'flags' | 'examples'> {
-  noun: 'client' | 'supervisor' | 'user';
-  /** What the id is called in the usage. */
-  positional?: string;
-  /** Reads the flags. @throws UsageError for invalid ones. */
-  readFlags(input: CommandInput): Given;
-  change(
-    services: Awaited<ReturnType<typeof openAdministration>>,
-    nodeId: string,
-    id: string,
-    values: Given,
-  ): Promise<Row>;
-  /** Returns what the row is now, behind its name. */
-  now(row: Row): string;
-}
-
 /** Makes the command of a change. */
-export function changeCommand<Given, Row extends object>(change: Change<Given, Row>): CommandBody {
+export function changeCommand<Given, Row extends object>(
+  change: Pick<CommandBody, 'description' | 'flags' | 'examples'> & {
+    noun: 'client' | 'supervisor' | 'user';
+    /** What the id is called in the usage. */
+    positional?: string;
+    /** Reads the flags. @throws UsageError for invalid ones. */
+    readFlags(input: CommandInput): Given;
+    change(
+      services: Awaited<ReturnType<typeof openAdministration>>,
+      nodeId: string,
+      id: string,
+      values: Given,
+    ): Promise<Row>;
+    /** Returns what the row is now, behind its name. */
+    now(row: Row): string;
+  },
+): CommandBody {
   const { noun, positional = 'ID', readFlags, now, ...body } = change;
   return {
     ...body,

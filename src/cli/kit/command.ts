@@ -25,16 +25,6 @@ export interface CommandInput {
   answer(document: object, text: string): number;
 }
 
-/** A flag of a command. It takes a value, unless it is a switch. */
-interface Flag {
-  help: string;
-  /** The placeholder of the value in the synopsis, such as `ID` in `--node ID`. If present, the flag is required. */
-  required?: string;
-  /** The switch without which it is required. */
-  unless?: string;
-  isSwitch?: boolean;
-}
-
 /** What the help says of a command in a line. Its name has one word or two, as in `config check`. */
 export interface CommandTitle {
   name: string;
@@ -48,7 +38,19 @@ export interface CommandBody {
   /** The names of the positional arguments. All are required, except for a last one in brackets. */
   positionals?: readonly string[];
   /** The command's own flags, in the order of the help; every command also has `--json` and `--help`. */
-  flags?: Readonly<Record<string, Flag>>;
+  flags?: Readonly<
+    Record<
+      string,
+      {
+        help: string;
+        /** The placeholder of the value in the synopsis, such as `ID` in `--node ID`. If present, the flag is required. */
+        required?: string;
+        /** The switch without which it is required. */
+        unless?: string;
+        isSwitch?: boolean;
+      }
+    >
+  >;
   /** Shell lines that run the command. */
   examples: readonly string[];
   /**

@@ -9,13 +9,11 @@ import { type PrintedRows, printRows } from './print-rows.ts';
 
 const PAGE_SIZE = 500;
 
-type Pages = ReturnType<typeof buildAccessPages>;
-
 /** A command that lists the rows of one tenant or of all. */
 interface List<Row> extends Omit<PrintedRows<Row>, 'rows'> {
   name: 'clients' | 'supervisors';
   description: string;
-  pages(pages: Pages): Pick<KeysetList<Row, object>, 'page'>;
+  pages(pages: ReturnType<typeof buildAccessPages>): Pick<KeysetList<Row, object>, 'page'>;
 }
 
 /** Makes the command of a list. */

@@ -169,15 +169,20 @@ export async function changed<Result>(
   return orCommandError(absent, work(administration, nodeId));
 }
 
-interface Recording {
-  db: Db;
-  seals: AuditSeals;
-  /** Returns the keys whose signatures the seals may have. */
-  keys(): readonly KeyObject[];
-}
-
 /** Returns a function that records in the audit that a command is executed now, by the operating system's user. */
-export function recorder(command: string, { db, seals, keys }: Recording) {
+export function recorder(
+  command: string,
+  {
+    db,
+    seals,
+    keys,
+  }: {
+    db: Db;
+    seals: AuditSeals;
+    /** Returns the keys whose signatures the seals may have. */
+    keys(): readonly KeyObject[];
+  },
+) {
   return async (
     input: object,
     concerned: { nodeId?: string; users?: readonly string[] | null } = {},
@@ -219,13 +224,6 @@ export async function openSeals(
   return new AuditSeals({ db, nowMs: Date.now, key, sink, onError });
 }
 
-/** The log and the progress of a command that runs. */
-interface Reporting {
-  log?: Log;
-  /** Called after each row batch with the number of rows in it that have an outcome. */
-  onBatch?(rows: number): void;
-}
-
 /**
  * Opens the database and the services of features that need no other store, until the command ends. `dropped` collects the
  * rows of reference data that waited for a parent but cannot be applied.
@@ -233,7 +231,15 @@ interface Reporting {
  */
 export async function openFeatures(
   { command, env, stack }: Pick<CommandInput, 'command' | 'env' | 'stack'>,
-  { log = silentLog, onBatch, ...opening }: Reporting & Opening = {},
+  {
+    log = silentLog,
+    onBatch,
+    ...opening
+  }: {
+    log?: Log;
+    /** Called after each row batch with the number of rows in it that have an outcome. */
+    onBatch?(rows: number): void;
+  } & Opening = {},
 ) {
   const { config, env: variables } = readConfig(env);
   const [{ AUDIT_DELAY_MS }, { AuditErasure }, { buildStored }] = await Promise.all([

@@ -1,11 +1,6 @@
 const BAR_WIDTH = 30;
 const REDRAW_MS = 100;
 
-interface Output {
-  isTTY?: boolean;
-  write(text: string): unknown;
-}
-
 /** The progress of a task: `done` of `total`, which is undefined if unknown, and a text to show with it. */
 interface Step {
   done: number;
@@ -15,12 +10,15 @@ interface Step {
 
 /** Shows progress as a bar on a terminal; writes nothing if the output is not a terminal. */
 export class Progress {
-  readonly #output: Output;
+  readonly #output;
   readonly #nowMs: () => number;
   #shownAtMs: number;
   #hasBar = false;
 
-  constructor(output: Output, nowMs: () => number = () => performance.now()) {
+  constructor(
+    output: { isTTY?: boolean; write(text: string): unknown },
+    nowMs: () => number = () => performance.now(),
+  ) {
     this.#output = output;
     this.#nowMs = nowMs;
     this.#shownAtMs = nowMs();

@@ -31,19 +31,6 @@ export type AccountRow = z.output<typeof account>;
 /** Returns an account as REST and the MCP tools show it. */
 export const accountView = viewOf(account);
 
-interface AccountPage {
-  /** The accounts as REST shows them (docs/contract.md, 2.5-01), with ISO 8601 times. */
-  data: AccountRow[];
-  total: number;
-}
-
-interface AccountPageRequest {
-  nodeId: string;
-  page: number;
-  limit: number;
-  includeDeleted: boolean;
-}
-
 /**
  * The largest number of rows that a page query skips by OFFSET; later pages begin at a position that the counts store.
  */
@@ -65,7 +52,21 @@ export class Accounts {
    * Returns a page by its number (from 1), oldest account first, with the exact total of accounts. A page past the end
    * is empty. Late pages cost hardly more than early ones.
    */
-  async page({ nodeId, page, limit, includeDeleted }: AccountPageRequest): Promise<AccountPage> {
+  async page({
+    nodeId,
+    page,
+    limit,
+    includeDeleted,
+  }: {
+    nodeId: string;
+    page: number;
+    limit: number;
+    includeDeleted: boolean;
+  }): Promise<{
+    /** The accounts as REST shows them (docs/contract.md, 2.5-01), with ISO 8601 times. */
+    data: AccountRow[];
+    total: number;
+  }> {
     const { counts, first, from } = includeDeleted ? this.#all : this.#live;
     const offset = BigInt(page - 1) * BigInt(limit);
     if (offset <= SKIPPED_AT_MOST) {

@@ -14,22 +14,6 @@ import { keysetList } from '../../platform/database/keyset-list.ts';
 import { isServerAway } from '../../platform/database/sql-state.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 
-interface AuditExportsDependencies extends DbAndClock {
-  log: Log;
-  /** The keys whose signatures count; the first one signs manifests. */
-  keys: readonly KeyObject[];
-  /** Returns the path of a download, with `{id}` and `{key}`. */
-  downloadPath(): string;
-}
-
-/** What somebody asks to be exported. */
-interface ExportRequest {
-  /** The filter as it was written, which the manifest has. */
-  asked: Record<string, string>;
-  filter: AuditFilter;
-  by: string;
-}
-
 const EXPORT_POLL_MS = 1_000;
 const CLEANUP_INTERVAL_MS = 60_000;
 /** The duration of a lease, in ms: how long others wait for a process that has died. */
@@ -55,11 +39,19 @@ export class AuditExportPages extends keysetList({
  * a process that has died is continued by another one.
  */
 export class AuditExports extends WorkLoop {
-  readonly #deps: AuditExportsDependencies;
+  readonly #deps;
   readonly #owner = uuidV7();
   #cleanedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: AuditExportsDependencies) {
+  constructor(
+    deps: DbAndClock & {
+      log: Log;
+      /** The keys whose signatures count; the first one signs manifests. */
+      keys: readonly KeyObject[];
+      /** Returns the path of a download, with `{id}` and `{key}`. */
+      downloadPath(): string;
+    },
+  ) {
     super({
       iterate: (signal) => this.iterate(signal),
       onFailure: (error) => deps.log.warn({ err: error }, 'audit exports paused; database unavailable'),
@@ -72,7 +64,19 @@ export class AuditExports extends WorkLoop {
    * Stores a request, and returns the export that is waiting then.
    * @throws Refusal `precondition_failed` while another export of the tenant is waiting or running.
    */
-  async request(nodeId: string, { asked, filter, by }: ExportRequest): Promise<AuditExportRow> {
+  async request(
+    nodeId: string,
+    {
+      asked,
+      filter,
+      by,
+    }: {
+      /** The filter as it was written, which the manifest has. */
+      asked: Record<string, string>;
+      filter: AuditFilter;
+      by: string;
+    },
+  ): Promise<AuditExportRow> {
     const created_at = iso(this.#deps.nowMs());
     const [row] = await this.#deps.db.forNode(nodeId).run((k) =>
       k

@@ -28,17 +28,6 @@ const SECOND_MS = 1_000;
 const HEARD_WITHIN_MS = 1_000;
 const SECRET_BYTES = 32;
 
-interface ClientAdministrationDependencies {
-  db: Db;
-  changes: Pick<AccessChanges, 'commit'>;
-  /** The clock of tokens; its time separates tokens that are revoked from those issued later. */
-  clock: Pick<DatabaseClock, 'read'>;
-  sessions: Pick<Sessions, 'end'>;
-  /** The key with which new client secrets are hashed (HMAC). */
-  pepper: string;
-  nowMs(): number;
-}
-
 /**
  * A client with its new secret, which is empty for a console client. The secret is returned only here, because only its
  * hash is stored.
@@ -53,9 +42,18 @@ export interface ClientWithSecret {
  * such client, `forbidden` by the rules of administration.
  */
 export class ClientAdministration {
-  readonly #deps: ClientAdministrationDependencies;
+  readonly #deps;
 
-  constructor(deps: ClientAdministrationDependencies) {
+  constructor(deps: {
+    db: Db;
+    changes: Pick<AccessChanges, 'commit'>;
+    /** The clock of tokens; its time separates tokens that are revoked from those issued later. */
+    clock: Pick<DatabaseClock, 'read'>;
+    sessions: Pick<Sessions, 'end'>;
+    /** The key with which new client secrets are hashed (HMAC). */
+    pepper: string;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 

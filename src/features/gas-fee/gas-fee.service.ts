@@ -10,13 +10,6 @@ export interface GasSource {
   gasPrices(): Promise<GasPrices>;
 }
 
-interface GasFeesDependencies {
-  /** The sources, by network id. */
-  sources: ReadonlyMap<string, GasSource>;
-  nowMs(): number;
-  log: Log;
-}
-
 interface Known {
   fee: GasFee;
   atMs: number;
@@ -35,11 +28,16 @@ const STALE_MS = 60_000;
  * nor delays the others.
  */
 export class GasFees {
-  readonly #deps: GasFeesDependencies;
+  readonly #deps;
   readonly #known = new Map<string, Known>();
   readonly #asking = new Map<string, Promise<GasFee>>();
 
-  constructor(deps: GasFeesDependencies) {
+  constructor(deps: {
+    /** The sources, by network id. */
+    sources: ReadonlyMap<string, GasSource>;
+    nowMs(): number;
+    log: Log;
+  }) {
     this.#deps = deps;
   }
 

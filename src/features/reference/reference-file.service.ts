@@ -63,14 +63,6 @@ export interface LoadCounts {
   rejected: number;
 }
 
-interface LoadOptions {
-  source: AsyncIterable<Uint8Array>;
-  reference: Pick<Reference, 'apply'>;
-  /** Called for each line that cannot be applied, in no particular order. */
-  onRejected(line: number, reason: string): void;
-  onProgress(counts: Readonly<LoadCounts>): void;
-}
-
 interface NumberedChange {
   line: number;
   change: ReferenceChange;
@@ -87,7 +79,18 @@ const lineInput = z.object({ topic: z.string('must be a string'), key: z.unknown
  * 1,000 lines and reads the next batch while the previous one is applied. A line that cannot be applied is reported and
  * skipped.
  */
-export async function loadReference({ source, reference, onRejected, onProgress }: LoadOptions): Promise<LoadCounts> {
+export async function loadReference({
+  source,
+  reference,
+  onRejected,
+  onProgress,
+}: {
+  source: AsyncIterable<Uint8Array>;
+  reference: Pick<Reference, 'apply'>;
+  /** Called for each line that cannot be applied, in no particular order. */
+  onRejected(line: number, reason: string): void;
+  onProgress(counts: Readonly<LoadCounts>): void;
+}): Promise<LoadCounts> {
   const counts: LoadCounts = { bytes: 0, lines: 0, applied: 0, parked: 0, rejected: 0 };
   const reject = (line: number, reason: string): void => {
     counts.rejected += 1;

@@ -16,15 +16,14 @@ interface HandlerDependencies {
   reference: Pick<Reference, 'apply'>;
 }
 
-interface ConsumerDependencies extends HandlerDependencies {
-  bus: EventBus;
-}
-
 /**
  * Starts the consumer of all topics of reference data. A message that cannot be applied becomes a dead letter of its
  * topic.
  */
-export function startReferenceConsumers({ bus, reference }: ConsumerDependencies): Promise<Subscription> {
+export function startReferenceConsumers({
+  bus,
+  reference,
+}: HandlerDependencies & { bus: EventBus }): Promise<Subscription> {
   return bus.subscribe({
     groupId: 'portcullis.reference',
     topics: REFERENCE_TOPICS,

@@ -63,12 +63,13 @@ function rowInput(kind: ReferenceKind) {
   });
   return [kind, objectInput(Object.fromEntries(members))] as const;
 }
-type RowInput = ReturnType<typeof rowInput>[1];
-
 /**
  * The schemas of the rows of each kind, without the version. Null members count as absent; unknown members are ignored.
  */
-export const rowInputs = Object.fromEntries(REFERENCE_KINDS.map(rowInput)) as Record<ReferenceKind, RowInput>;
+export const rowInputs = Object.fromEntries(REFERENCE_KINDS.map(rowInput)) as Record<
+  ReferenceKind,
+  ReturnType<typeof rowInput>[1]
+>;
 
 /** The schema of the members that every row has. */
 export const commonInput = objectInput({ id: uuidInput().optional(), version: versionInput });

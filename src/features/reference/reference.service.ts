@@ -12,12 +12,6 @@ import {
   TABLES,
 } from './reference-kinds.rules.ts';
 
-/** A change that can never be applied, by its index in the given array. */
-interface Rejection {
-  index: number;
-  reason: string;
-}
-
 /**
  * The result of applying changes. A change that is counted nowhere had no effect: its version was not higher, or it was
  * a repeated tombstone.
@@ -27,7 +21,7 @@ interface Applied {
   applied: number;
   /** The number of rows parked until their parent arrives. */
   parked: number;
-  rejected: Rejection[];
+  rejected: { index: number; reason: string }[];
 }
 
 /** The index of a change in the given array; undefined for a row that had been parked earlier. */

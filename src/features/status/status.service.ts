@@ -12,25 +12,25 @@ export interface Status extends StatusFacts {
   findings: readonly Finding[];
 }
 
-interface StatusDependencies extends DbAndClock {
-  bus: Pick<EventBus, 'lag'>;
-  replay: Pick<Replay, 'waiting'>;
-  /** Returns how the process itself sees its parts. */
-  ownParts(): StatusFacts['parts'];
-  /** Called with the error of each source that cannot be read. */
-  onError(error: unknown): void;
-}
-
 /** How long each source may take, in ms. */
 const DEADLINE_MS = 10_000;
 
 /** Reads the status of an installation. What cannot be read now is null. */
 export class StatusReader {
-  readonly #deps: StatusDependencies;
+  readonly #deps;
   /** When it last looked, and how many rows of each migration had an outcome then. */
   #last: { atMs: number; rows: ReadonlyMap<string, number> } = { atMs: 0, rows: new Map() };
 
-  constructor(deps: StatusDependencies) {
+  constructor(
+    deps: DbAndClock & {
+      bus: Pick<EventBus, 'lag'>;
+      replay: Pick<Replay, 'waiting'>;
+      /** Returns how the process itself sees its parts. */
+      ownParts(): StatusFacts['parts'];
+      /** Called with the error of each source that cannot be read. */
+      onError(error: unknown): void;
+    },
+  ) {
     this.#deps = deps;
   }
 

@@ -92,19 +92,22 @@ export async function readStored(db: Db): Promise<StoredFacts> {
   return row.facts;
 }
 
-/** A process that reports itself. */
-interface Reporting {
-  id: string;
-  role: string;
-  version: string;
-  host: string;
-  startedAt: string;
-}
-
 /** Stores what a process reports of itself, and deletes the rows of processes that were killed a day ago. */
 export async function reportProcess(
   db: Db,
-  { id, role, version, host, startedAt }: Reporting,
+  {
+    id,
+    role,
+    version,
+    host,
+    startedAt,
+  }: {
+    id: string;
+    role: string;
+    version: string;
+    host: string;
+    startedAt: string;
+  },
   state: ProcessState,
 ): Promise<void> {
   await db.unscoped('processes serve all nodes').raw(

@@ -24,16 +24,6 @@ import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-sta
 import { invalidInput, notFound } from '../../platform/errors.ts';
 import type { SupervisorInput } from './supervisor.input.ts';
 
-interface SupervisorAdministrationDependencies {
-  db: Db;
-  changes: Pick<AccessChanges, 'commit'>;
-  sessions: Pick<Sessions, 'end'>;
-  passwords: Pick<Passwords, 'hash'>;
-  passwordCheck: Pick<PasswordCheck, 'check'>;
-  locks: Pick<LoginLocks, 'unlock'>;
-  nowMs(): number;
-}
-
 interface Change {
   nodeId: string;
   administrator: Administrator;
@@ -63,9 +53,17 @@ function supervisorOf({ tokenClass, tokenUse, subject }: Principal): string {
  * revokes the supervisor's sessions.
  */
 export class SupervisorAdministration {
-  readonly #deps: SupervisorAdministrationDependencies;
+  readonly #deps;
 
-  constructor(deps: SupervisorAdministrationDependencies) {
+  constructor(deps: {
+    db: Db;
+    changes: Pick<AccessChanges, 'commit'>;
+    sessions: Pick<Sessions, 'end'>;
+    passwords: Pick<Passwords, 'hash'>;
+    passwordCheck: Pick<PasswordCheck, 'check'>;
+    locks: Pick<LoginLocks, 'unlock'>;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 

@@ -144,30 +144,20 @@ export interface MigrationProgressRow {
   done: boolean;
 }
 
-interface MigrationFilesDependencies {
-  db: Db;
-  nowMs(): number;
-  /** Called when there is a new job. */
-  notify(): void;
-}
-
-/** How a file is migrated. */
-interface FileOptions {
-  /** Whether it is a dry run: users are not created, and each batch of rows is decided for itself. */
-  isDryRun?: boolean;
-  /** Returns the lease of a process that runs the job itself at first. Without it, any worker runs the job. */
-  lease?: () => Lease;
-}
-
 /**
  * Stores files of users to migrate as jobs, which workers apply in row batches; cancels jobs and reads their progress.
  */
 export class MigrationFiles {
-  readonly #deps: MigrationFilesDependencies;
+  readonly #deps;
   readonly #store: MigrationStore;
   readonly #pages: MigrationPages;
 
-  constructor(deps: MigrationFilesDependencies) {
+  constructor(deps: {
+    db: Db;
+    nowMs(): number;
+    /** Called when there is a new job. */
+    notify(): void;
+  }) {
     this.#deps = deps;
     this.#store = new MigrationStore(deps.db);
     this.#pages = new MigrationPages(deps.db);
@@ -182,7 +172,15 @@ export class MigrationFiles {
   async start(
     caller: MigrationCaller,
     source: AsyncIterable<Uint8Array>,
-    { isDryRun = false, lease }: FileOptions = {},
+    {
+      isDryRun = false,
+      lease,
+    }: {
+      /** Whether it is a dry run: users are not created, and each batch of rows is decided for itself. */
+      isDryRun?: boolean;
+      /** Returns the lease of a process that runs the job itself at first. Without it, any worker runs the job. */
+      lease?: () => Lease;
+    } = {},
   ): Promise<MigrationTableRow> {
     const { nowMs, notify } = this.#deps;
     const atMs = nowMs();

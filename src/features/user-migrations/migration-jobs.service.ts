@@ -39,15 +39,6 @@ export function isPassing(error: unknown): boolean {
   return false;
 }
 
-interface MigrationJobsDependencies {
-  db: Db;
-  log: Log;
-  nowMs(): number;
-  userMigrations: Pick<UserMigrations, 'exclusively'>;
-  /** Called after each row batch with the number of rows of the file that have an outcome so far. */
-  onBatch?: ((rows: number) => void) | undefined;
-}
-
 /**
  * The outcome of an iteration. `none`: no job is free. `finished`: the job has ended. `yielded`: another process has
  * it, or it pauses after a failure. `more`: there is more to do.
@@ -72,13 +63,20 @@ class OverfullError extends Error {}
  * batch in progress; other processes may continue the job at once.
  */
 export class MigrationJobs extends WorkLoop {
-  readonly #deps: MigrationJobsDependencies;
+  readonly #deps;
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
   readonly #owner = uuidV7();
   #cleanedAtMs: number | undefined;
 
-  constructor(deps: MigrationJobsDependencies) {
+  constructor(deps: {
+    db: Db;
+    log: Log;
+    nowMs(): number;
+    userMigrations: Pick<UserMigrations, 'exclusively'>;
+    /** Called after each row batch with the number of rows of the file that have an outcome so far. */
+    onBatch?: ((rows: number) => void) | undefined;
+  }) {
     super({
       iterate: async (signal) => {
         await this.#deleteAbandoned();

@@ -22,13 +22,6 @@ export type RowOutcome =
   | { status: 'skipped'; reason: SkipReason }
   | { status: 'failed'; reason: string };
 
-/** The identifiers of a user to create; an email by its key. */
-interface Identity {
-  emailKey: string | undefined;
-  externalId: string | undefined;
-  address: string;
-}
-
 /** Whether another user of the tenant already has an identifier. */
 type TakenIdentifiers = Record<'email' | 'externalId' | 'address', boolean>;
 
@@ -37,7 +30,11 @@ type TakenIdentifiers = Record<'email' | 'externalId' | 'address', boolean>;
  * the reason why it cannot be stored, found by a check or by an attempt to insert it.
  */
 export interface JudgedRow {
-  identity: Identity;
+  identity: {
+    emailKey: string | undefined;
+    externalId: string | undefined;
+    address: string;
+  };
   taken: TakenIdentifiers;
   owners: readonly string[];
   fault: string | undefined;
@@ -177,19 +174,20 @@ export function newUserOf(
 /** The type of the event that requests a KYC token for a user. */
 export const KYC_EVENT = 'user.kyc_token.requested';
 
-interface KycEventDependencies {
-  /** A UUID v7, used as the id of the event and of its outbox row. */
-  id: string;
-  correlationId: string;
-  traceparent?: string | undefined;
-  occurredAtMs: number;
-}
-
 /**
  * Builds the event for a user who was created without a KYC token (docs/contract.md, 6-02). It contains neither name
  * nor email.
  */
-export function kycEventOf(user: UserRow, deps: KycEventDependencies): NewOutboxEvent {
+export function kycEventOf(
+  user: UserRow,
+  deps: {
+    /** A UUID v7, used as the id of the event and of its outbox row. */
+    id: string;
+    correlationId: string;
+    traceparent?: string | undefined;
+    occurredAtMs: number;
+  },
+): NewOutboxEvent {
   const { id, correlationId, traceparent, occurredAtMs } = deps;
   const created_at = new Date(occurredAtMs).toISOString();
   const payload = {

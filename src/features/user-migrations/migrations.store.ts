@@ -9,9 +9,6 @@ import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 /** A user migration as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type MigrationTableRow = Selectable<Tables['migrations']>;
 
-/** The columns of a completed user migration, without those that the store adds. */
-type DoneMigration = Omit<Insertable<Tables['migrations']>, 'node_id' | 'status' | 'created_at' | 'finished_at'>;
-
 /** The stored outcome of one row of a user migration; `index` counts from 1. */
 export type RowOutcomeRow = Omit<Selectable<Tables['migration_rows']>, 'migration_id' | 'node_id'>;
 
@@ -69,10 +66,6 @@ export interface WantedJob {
   isForced: boolean;
 }
 
-type FileChunk = Omit<Insertable<Tables['migration_files']>, 'node_id'>;
-
-type JobProgress = Pick<MigrationJobRow, 'byte_position' | 'next_index' | 'failed_bytes' | 'lease_until'>;
-
 /** Stores user migrations, their rows, files and jobs. Each method runs one statement unless it says otherwise. */
 export class MigrationStore {
   readonly #db: Db;
@@ -82,7 +75,11 @@ export class MigrationStore {
   }
 
   /** Stores a completed user migration and returns it. */
-  async record(nodeId: string, finished: DoneMigration, atMs: number): Promise<MigrationTableRow> {
+  async record(
+    nodeId: string,
+    finished: Omit<Insertable<Tables['migrations']>, 'node_id' | 'status' | 'created_at' | 'finished_at'>,
+    atMs: number,
+  ): Promise<MigrationTableRow> {
     const at = new Date(atMs).toISOString();
     const created_by = storedCaller(finished.created_by);
     const values = { ...finished, created_by, status: 'done' as const, created_at: at, finished_at: at };
@@ -109,7 +106,11 @@ export class MigrationStore {
    * the other.
    * @throws Refusal `precondition_failed` when the tenant has `maxChunks` already.
    */
-  async addChunk(nodeId: string, chunk: FileChunk, maxChunks: number): Promise<void> {
+  async addChunk(
+    nodeId: string,
+    chunk: Omit<Insertable<Tables['migration_files']>, 'node_id'>,
+    maxChunks: number,
+  ): Promise<void> {
     const scoped = this.#db.forNode(nodeId);
     await this.#db.transaction(async () => {
       await this.#db
@@ -255,7 +256,7 @@ export class MigrationStore {
   async step(
     { node_id: nodeId, migration_id: id }: MigrationJobRow,
     outcomes: Record<'success' | 'skipped' | 'failed', number>,
-    progress: JobProgress,
+    progress: Pick<MigrationJobRow, 'byte_position' | 'next_index' | 'failed_bytes' | 'lease_until'>,
   ): Promise<void> {
     const scoped = this.#db.forNode(nodeId);
     const { success, skipped, failed } = outcomes;

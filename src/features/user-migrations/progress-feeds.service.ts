@@ -101,14 +101,6 @@ function stateOf({ migration, processed, total, done }: MigrationProgressRow): s
 
 const PROGRESS_POLL_MS = 500;
 
-interface ProgressFeedDependencies {
-  /** Reads the progress of a tenant's user migration from the primary; undefined when there is none with this id. */
-  progress(nodeId: string, id: string): Promise<MigrationProgressRow | undefined>;
-  clock: Clock;
-  /** Called once for each outage, with its first error. */
-  onError(error: unknown): void;
-}
-
 /** A user migration with its streams in this process. */
 interface Feed {
   nodeId: string;
@@ -123,11 +115,17 @@ interface Feed {
  * twice a second, from any process.
  */
 export class ProgressFeeds {
-  readonly #deps: ProgressFeedDependencies;
+  readonly #deps;
   readonly #feeds = new Map<string, Feed>();
   #isStopped = false;
 
-  constructor(deps: ProgressFeedDependencies) {
+  constructor(deps: {
+    /** Reads the progress of a tenant's user migration from the primary; undefined when there is none with this id. */
+    progress(nodeId: string, id: string): Promise<MigrationProgressRow | undefined>;
+    clock: Clock;
+    /** Called once for each outage, with its first error. */
+    onError(error: unknown): void;
+  }) {
     this.#deps = deps;
   }
 

@@ -34,20 +34,12 @@ export interface AppliedMigration extends MigrationTableRow {
 /** The outcome of migrating a single user: created, or skipped for a reason. */
 export type MigratedUser = { user: UserRow } | { skipped: SkipReason };
 
-interface UserMigrationDependencies {
-  db: Db;
-  log: Log;
-  nowMs(): number;
-  /** Called when new events may be in the outbox. */
-  notify(): void;
-}
-
 /**
  * Migrates users (docs/contract.md, 4.6 and 4.7). Duplicates are found by one query, outcomes are decided in
  * memory, and users, events and outcomes are written in one transaction.
  */
 export class UserMigrations {
-  readonly #deps: UserMigrationDependencies;
+  readonly #deps;
   /**
    * A mutex for each tenant, so that its user migrations run one at a time. The database ensures the same across
    * processes; waiting here holds no connection.
@@ -60,7 +52,13 @@ export class UserMigrations {
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
 
-  constructor(deps: UserMigrationDependencies) {
+  constructor(deps: {
+    db: Db;
+    log: Log;
+    nowMs(): number;
+    /** Called when new events may be in the outbox. */
+    notify(): void;
+  }) {
     this.#deps = deps;
     this.#store = new MigrationStore(deps.db);
     this.#application = new RowApplication(deps.db, deps.log);

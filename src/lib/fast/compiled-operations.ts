@@ -115,25 +115,12 @@ interface Compiled {
   fields: number;
 }
 
-interface CompiledOperationsDependencies {
-  /** Executes an operation as graphql-js does. */
-  reference: (args: ExecutionArgs) => Result;
-  /** Checks whether the variables are valid for the operation. */
-  areVariablesGood(
-    schema: GraphQLSchema,
-    operation: OperationDefinitionNode,
-    variables: Readonly<Record<string, unknown>>,
-  ): boolean;
-  /** Returns the fragments of a document by their names. */
-  fragmentsOf(document: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode>;
-}
-
 /**
  * Runs frequent queries as compiled code, with the same results as graphql-js. An operation that cannot be compiled, or
  * that turns out to be invalid, is executed by graphql-js instead.
  */
 export class CompiledOperations {
-  readonly #deps: CompiledOperationsDependencies;
+  readonly #deps;
   readonly #runs = new WeakMap<OperationDefinitionNode, number>();
   readonly #uncompilable = new WeakSet<OperationDefinitionNode>();
   readonly #compiled = new BoundedMap<OperationDefinitionNode, Compiled>(MAX_FIELDS_KEPT, {
@@ -141,7 +128,18 @@ export class CompiledOperations {
     onDropped: (operation) => this.#runs.delete(operation),
   });
 
-  constructor(deps: CompiledOperationsDependencies) {
+  constructor(deps: {
+    /** Executes an operation as graphql-js does. */
+    reference: (args: ExecutionArgs) => Result;
+    /** Checks whether the variables are valid for the operation. */
+    areVariablesGood(
+      schema: GraphQLSchema,
+      operation: OperationDefinitionNode,
+      variables: Readonly<Record<string, unknown>>,
+    ): boolean;
+    /** Returns the fragments of a document by their names. */
+    fragmentsOf(document: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode>;
+  }) {
     this.#deps = deps;
   }
 

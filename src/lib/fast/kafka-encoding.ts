@@ -28,12 +28,6 @@ interface TopicData {
   partitions: readonly { partition: number; messages: readonly PlainMessage[] }[];
 }
 
-interface ProduceRequest {
-  acks: number;
-  timeout: number;
-  topicData: readonly TopicData[];
-}
-
 const MAGIC = 2;
 const NO_PRODUCER = -1n;
 /** The length of a record batch up to its first record, in bytes. */
@@ -48,7 +42,10 @@ const AT = { length: 8, magic: 16, crc: 17, attributes: 21 } as const;
  * without transactions, sequence numbers or compression. All messages get the timestamp `nowMs`. Everything is written
  * into one buffer. A record batch of the same messages in a partition of the same number, for another topic, is copied.
  */
-export function producePayload({ acks, timeout, topicData }: ProduceRequest, nowMs: number): Buffer {
+export function producePayload(
+  { acks, timeout, topicData }: { acks: number; timeout: number; topicData: readonly TopicData[] },
+  nowMs: number,
+): Buffer {
   const to = new Writer(sizeOf(topicData));
   to.int16(-1);
   to.int16(acks);
@@ -204,16 +201,6 @@ interface ProduceArguments {
   topicData: readonly { topic: string; partitions: readonly { partition: number; messages: readonly unknown[] }[] }[];
 }
 
-interface Exchange {
-  request: { encode(): Promise<unknown> };
-}
-
-/** The internal kafkajs module that encodes and decodes one kind of request, by version. */
-interface Definition {
-  protocol(options: { version: number }): (produceArguments: ProduceArguments) => Exchange;
-  isReplaced?: boolean;
-}
-
 const FIRST_VERSION = 3;
 
 /**
@@ -222,7 +209,12 @@ const FIRST_VERSION = 3;
  * transactions, idempotence and compression; other requests are encoded by kafkajs as before.
  */
 export function encodePlainMessages(): void {
-  const definition: Definition = createRequire(import.meta.url)('kafkajs/src/protocol/requests/produce');
+  const definition: {
+    protocol(options: { version: number }): (produceArguments: ProduceArguments) => {
+      request: { encode(): Promise<unknown> };
+    };
+    isReplaced?: boolean;
+  } = createRequire(import.meta.url)('kafkajs/src/protocol/requests/produce');
   if (definition.isReplaced) return;
   const { protocol } = definition;
   definition.isReplaced = true;

@@ -1,11 +1,5 @@
 import { createRequire } from 'node:module';
 
-/** The requests of one connection of kafkajs. */
-interface RequestQueue {
-  readonly pending: readonly unknown[];
-  scheduleCheckPendingRequests(): void;
-}
-
 let isReplaced = false;
 
 /**
@@ -16,7 +10,14 @@ let isReplaced = false;
 export function restWhenNothingWaits(): void {
   if (isReplaced) return;
   isReplaced = true;
-  const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue');
+  const {
+    prototype,
+  }: {
+    prototype: {
+      readonly pending: readonly unknown[];
+      scheduleCheckPendingRequests(): void;
+    };
+  } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue');
   const { scheduleCheckPendingRequests } = prototype;
   prototype.scheduleCheckPendingRequests = function () {
     if (this.pending.length > 0) scheduleCheckPendingRequests.call(this);

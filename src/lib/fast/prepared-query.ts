@@ -22,19 +22,17 @@ export interface FormedQuery<Row, Given> {
   run(nodeId: string, argument: Given): Promise<Row[]>;
 }
 
-interface PreparedQueriesDependencies<Builder> {
-  /** Returns the query builder whose queries are scoped to a tenant. */
-  scoped(nodeId: string): Builder;
-  /** Runs a compiled query of a tenant; with a name, a connection may prepare it under that name and keep it. */
-  run<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]>;
-}
-
 /** Compiles the queries that run for every request, once for each form of their argument. */
 export class PreparedQueries<Builder> {
-  readonly #deps: PreparedQueriesDependencies<Builder>;
+  readonly #deps;
   #count = 0;
 
-  constructor(deps: PreparedQueriesDependencies<Builder>) {
+  constructor(deps: {
+    /** Returns the query builder whose queries are scoped to a tenant. */
+    scoped(nodeId: string): Builder;
+    /** Runs a compiled query of a tenant; with a name, a connection may prepare it under that name and keep it. */
+    run<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]>;
+  }) {
     this.#deps = deps;
   }
 

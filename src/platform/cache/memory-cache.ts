@@ -13,15 +13,10 @@ import {
 
 const MAX_KEYS = 50_000;
 
-interface Failures {
-  startedAtMs: number;
-  count: number;
-}
-
 /** The failures that one process has counted, for at most 50,000 keys: beyond that, the oldest window is forgotten. */
 export class MemoryFailureCounts {
   /** The failures by key, in the order in which their windows began. */
-  readonly #failures = new Map<string, Failures>();
+  readonly #failures = new Map<string, { startedAtMs: number; count: number }>();
   readonly #maxKeys: number;
 
   constructor(maxKeys = MAX_KEYS) {

@@ -84,9 +84,6 @@ const generatedSchema = z.object({
 
 type Generated = z.output<typeof generatedSchema>;
 
-/** The variables of secrets that rotate and are generated: the former one has the same name and `_PREVIOUS`. */
-type RotatingName = `JWT_SECRET_${'USER' | 'DISCOVER' | 'LEGACY'}` | 'SECRET_PEPPER' | 'WEBHOOK_PASSWORD';
-
 /**
  * Returns the secrets in force, from the environment. Outside production, those that are unset are generated once and
  * stored in `DATA_DIR/secrets.json` (mode 0600).
@@ -95,7 +92,10 @@ type RotatingName = `JWT_SECRET_${'USER' | 'DISCOVER' | 'LEGACY'}` | 'SECRET_PEP
  */
 export function readSecrets(config: Config, env: Env): Secrets {
   const generated = config.production ? undefined : readGenerated(config.dataDir);
-  const rotating = (name: RotatingName, own: keyof Generated): RotatingSecret => ({
+  const rotating = (
+    name: `JWT_SECRET_${'USER' | 'DISCOVER' | 'LEGACY'}` | 'SECRET_PEPPER' | 'WEBHOOK_PASSWORD',
+    own: keyof Generated,
+  ): RotatingSecret => ({
     current: env[name] ?? generated?.[own] ?? '',
     previous: env[`${name}_PREVIOUS`],
   });

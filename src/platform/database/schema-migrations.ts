@@ -22,12 +22,9 @@ export async function pendingSchemaMigrations({ db }: Database): Promise<string[
   return names.filter((name) => !executed.has(name));
 }
 
-/** Called as each schema migration begins, when `done` of the `total` pending ones have completed. */
-export type OnSchemaMigration = (step: { name: string; done: number; total: number }) => void;
-
 /** Who is told of schema migrations as they run. */
 export interface MigrationReports {
-  onMigration?: OnSchemaMigration | undefined;
+  onMigration?: ((step: { name: string; done: number; total: number }) => void) | undefined;
   /** Called with a sentence for each lock that is waited for, and again after a minute. */
   onWait?: ((message: string) => void) | undefined;
   /** The database by which the waits are seen, outside transactions. */

@@ -20,14 +20,6 @@ interface Identity {
   busy: readonly number[];
 }
 
-/** What a connection has begun and not ended, and when it last began or ended a statement. */
-interface ConnectionUse {
-  open: number;
-  tick: number;
-  /** The server that it leads to; undefined behind a pooler, which moves its connections itself. */
-  server: string | undefined;
-}
-
 /** The SQLSTATE of a write to a server that takes none. */
 export const READ_ONLY = '25006';
 const SILENT_MS = 3_000;
@@ -79,7 +71,15 @@ export class ServerWatch {
   /** A number that changes when another server is met, which may lack what was last committed. */
   generation = 0;
   readonly #pool: Queryable;
-  readonly #uses = new Map<ServerConnection, ConnectionUse>();
+  readonly #uses = new Map<
+    ServerConnection,
+    {
+      open: number;
+      tick: number;
+      /** The server that it leads to; undefined behind a pooler, which moves its connections itself. */
+      server: string | undefined;
+    }
+  >();
   readonly #timer = setInterval(() => void this.#look(), LOOK_MS).unref();
   #server: string | undefined;
   #isAsking = false;

@@ -21,17 +21,17 @@ import { type WaitingRequest, waitingRequest } from '../waiting-request.ts';
 import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
 import { isServerAway, sqlState } from './sql-state.ts';
 
-/** The unscoped compiler and connection that a scoped dialect builds on. */
-interface Unscoped {
-  compile: QueryCompiler['compileQuery'];
-  runCompiled<Row>(query: CompiledQuery): Promise<QueryResult<Row>>;
-}
-
 /**
  * Returns a Kysely dialect whose compiler scopes every statement to one tenant, and whose driver runs only statements
  * from that compiler. A plugin would not do, since `withoutPlugins` can remove it.
  */
-export function scopedDialect(scope: NodeScope, unscoped: Unscoped): Dialect {
+export function scopedDialect(
+  scope: NodeScope,
+  unscoped: {
+    compile: QueryCompiler['compileQuery'];
+    runCompiled<Row>(query: CompiledQuery): Promise<QueryResult<Row>>;
+  },
+): Dialect {
   const compiled = new WeakSet<CompiledQuery>();
   const connection: DatabaseConnection = {
     async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
@@ -156,14 +156,6 @@ async function onOneConnection<Result>(
 /** Inserts `rows`, in the format `text` of `COPY`, into `target`, a table with its columns. */
 export type CopyInto = (target: string, rows: Buffer<ArrayBuffer>) => Promise<void>;
 
-/** The limits on the use of connections. */
-interface ConnectionLimits {
-  /** The semaphore with a permit for each connection, keyed by tenant. */
-  connections: Semaphore;
-  /** Makes the error for a statement that took longer than a request may wait. */
-  timedOut(cause: unknown): Error;
-}
-
 const QUERY_CANCELED = '57014';
 const LINE_FEED = Buffer.from('\n');
 
@@ -184,7 +176,7 @@ export class TenantDb<Tables extends object> {
   readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
   /** The connection that the prepared queries of `together` share. */
   readonly #shared = new AsyncLocalStorage<StatementConnection>();
-  readonly #limits: ConnectionLimits;
+  readonly #limits;
   readonly #pool: StatementPool | undefined;
   readonly #copyInto: CopyInto;
   readonly #prepared = new PreparedQueries<Kysely<Scoped<Tables>>>({
@@ -196,7 +188,12 @@ export class TenantDb<Tables extends object> {
   constructor(
     client: Kysely<Tables>,
     scopes: TableScopes,
-    limits: ConnectionLimits,
+    limits: {
+      /** The semaphore with a permit for each connection, keyed by tenant. */
+      connections: Semaphore;
+      /** Makes the error for a statement that took longer than a request may wait. */
+      timedOut(cause: unknown): Error;
+    },
     copyInto: CopyInto,
     pool: StatementPool | undefined,
   ) {

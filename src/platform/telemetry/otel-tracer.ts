@@ -30,11 +30,8 @@ import {
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { TracingConfig } from '../config/config.ts';
 
-/** The outcome of spans: accepted by the collector, refused by it, or dropped because too many were waiting. */
-type SpanOutcome = 'taken' | 'refused' | 'dropped';
-
 /** Called with a number of spans and their outcome. */
-type OnSpans = (spans: number, outcome: SpanOutcome) => void;
+type OnSpans = (spans: number, outcome: 'taken' | 'refused' | 'dropped') => void;
 
 /** A bounded queue of spans, exported in batches. OpenTelemetry's own queue does not report the spans that it drops. */
 class BoundedSpans implements SpanProcessor {

@@ -50,7 +50,14 @@ const MAX_FAULTS = 20;
  */
 const MAX_VARIABLE_FAULTS = 5;
 
-interface EngineOptions {
+/** Creates the functions that parse, validate and execute operations, for Envelop's `useEngine`. */
+export function createEngine({
+  introspection,
+  hideSuggestions,
+  jit,
+  observer = new OperationObserver(),
+  clock,
+}: {
   introspection: boolean;
   /** Whether errors suggest no names of the schema. */
   hideSuggestions: boolean;
@@ -59,16 +66,7 @@ interface EngineOptions {
   /** Measures and traces operations. */
   observer?: OperationObserver | undefined;
   clock?: Clock | undefined;
-}
-
-/** Creates the functions that parse, validate and execute operations, for Envelop's `useEngine`. */
-export function createEngine({
-  introspection,
-  hideSuggestions,
-  jit,
-  observer = new OperationObserver(),
-  clock,
-}: EngineOptions) {
+}) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const executions = new EventExecutions(new SharedResults((event) => observer.deliveryOf(event)), clock);
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };

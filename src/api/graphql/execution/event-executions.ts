@@ -20,13 +20,6 @@ export interface EventSource extends AsyncIterable<unknown> {
   isOwn?(event: unknown): boolean;
 }
 
-interface Subscription {
-  nodeId: string;
-  /** The key of the results that it shares with other subscriptions. */
-  key: string;
-  source: EventSource;
-}
-
 /**
  * Executes the events of subscriptions. Each tenant has a few executions at once of events that are not shared. An
  * execution that is refused because the tenant's connections are in use is repeated after a pause: a subscriber gets
@@ -55,7 +48,16 @@ export class EventExecutions {
    */
   async answer(
     event: object,
-    { nodeId, key, source }: Subscription,
+    {
+      nodeId,
+      key,
+      source,
+    }: {
+      nodeId: string;
+      /** The key of the results that it shares with other subscriptions. */
+      key: string;
+      source: EventSource;
+    },
     execute: () => Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
     const { signal = NEVER } = source;

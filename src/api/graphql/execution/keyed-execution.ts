@@ -15,12 +15,6 @@ import { originOf } from '../kit/graphql-errors.ts';
 import { badRequest, type OperationRequest, rootFieldsOf } from './documents.ts';
 import { MAX_RESULT_BYTES, type MaskedResult, pageTooLarge } from './error-masking.ts';
 
-interface Arrival extends OperationRequest, GraphqlContext {
-  /** The body of a POST with JSON. */
-  body?: Buffer;
-  params: object;
-}
-
 /**
  * Thrown in a trial where a field takes a service, so that it has passed its permission and the validation of its
  * arguments; and to roll back a mutation that was refused.
@@ -85,7 +79,12 @@ function keyedRequest(
   { document, operationName, contextValue }: ExecutionArgs,
   mutations: GraphQLFieldMap<unknown, unknown>,
 ): KeyedRequest | GraphQLError | undefined {
-  const { exchange, isLater, bearer, body, params } = contextValue as Arrival;
+  const { exchange, isLater, bearer, body, params } = contextValue as OperationRequest &
+    GraphqlContext & {
+      /** The body of a POST with JSON. */
+      body?: Buffer;
+      params: object;
+    };
   const [key, ...otherKeys] = exchange.req.headersDistinct['idempotency-key'] ?? [];
   const operation = getOperationAST(document, operationName);
   if (key === undefined || operation?.operation !== 'mutation') return undefined;

@@ -60,12 +60,6 @@ class SharedResult {
   }
 }
 
-/** Where a result is kept. */
-interface RetainedResult {
-  event: object;
-  key: string;
-}
-
 /** Checks whether a part of a result was refused because of overload. */
 export function isOverloaded({ errors }: ExecutionResult): boolean {
   return errors?.some((error) => isOverload(originOf(error))) === true;
@@ -103,7 +97,7 @@ export function sharedOf(result: object): SharedResult | undefined {
 export class SharedResults {
   readonly #answers = new WeakMap<object, Map<string, Promise<ExecutionResult>>>();
   /** How many characters each kept result takes, the oldest first. */
-  readonly #retained = new BoundedMap<RetainedResult, number>(KEPT_CHARACTERS, {
+  readonly #retained = new BoundedMap<{ event: object; key: string }, number>(KEPT_CHARACTERS, {
     weightOf: (characters) => characters,
     onDropped: ({ event, key }) => this.#answers.get(event)?.delete(key),
   });
@@ -169,14 +163,16 @@ export class SharedResults {
  */
 const BEGINNING = 'after';
 
-type Subscription = Pick<ValidatedSubscriptionArgs, 'document' | 'operation' | 'rawVariableValues'>;
-
 /**
  * Returns the key by which subscribers share results: a hash of everything but the event that a result depends on,
  * namely the document, the operation, its variables except the one that says where it begins, and the principal.
  */
 export function resultKeyOf(
-  { document, operation, rawVariableValues }: Subscription,
+  {
+    document,
+    operation,
+    rawVariableValues,
+  }: Pick<ValidatedSubscriptionArgs, 'document' | 'operation' | 'rawVariableValues'>,
   principal: SharedPrincipal,
 ): string {
   const source = document.loc?.source.body ?? print(document);

@@ -1,16 +1,15 @@
 import type { GraphQLField } from 'graphql';
 import type { FeatureServices } from '../../shared/services.ts';
 
-/** Runs work, for instance while no other request of the tenant does the same. */
-type WrapWork = <Result>(nodeId: string, work: () => Promise<Result>) => Promise<Result>;
-
 /** What the engine knows of a field besides its type. */
 export interface FieldTraits {
   /**
    * Declares a mutation that takes an idempotency key: results of others may have secrets, which are never stored. The
    * function returns what wraps its transaction; undefined if nothing does.
    */
-  idempotent?: (services: FeatureServices) => WrapWork | undefined;
+  idempotent?: (
+    services: FeatureServices,
+  ) => (<Result>(nodeId: string, work: () => Promise<Result>) => Promise<Result>) | undefined;
   /** Whether the field counts rows. */
   counts?: boolean;
   /** Returns what the field costs with so many members in the lists of its arguments, in objects of a result. */

@@ -64,18 +64,21 @@ function isDeclaredSecret({
   return schema instanceof z.ZodType && isSecretInput(schema);
 }
 
-/** What decides which parts of a document are secrets. */
-interface MaskedBy {
-  secrets: SecretNames;
-  /** The arguments that are secrets although their names do not say so. */
-  declared: ReadonlySet<string>;
-}
-
 /**
  * Masks the arguments, input fields and defaults of variables of a valid document that are secrets by their name in the
  * schema. A document with comments or anything to mask is printed again, without its comments.
  */
-function maskDocument(document: DocumentNode, { secrets, declared }: MaskedBy): MaskedDocument {
+function maskDocument(
+  document: DocumentNode,
+  {
+    secrets,
+    declared,
+  }: {
+    secrets: SecretNames;
+    /** The arguments that are secrets although their names do not say so. */
+    declared: ReadonlySet<string>;
+  },
+): MaskedDocument {
   const variables = new Set<string>();
   const aliases = new Set<string>();
   function maskSecret(

@@ -65,15 +65,10 @@ interface OpenOperation extends Omit<OperationRecord, 'responseText'> {
 /** The place of a text in an operation, in bytes; a list that grows has up to half as many free places. */
 const PLACE = 12;
 
-interface OperationAudit {
-  recordOperation(record: OperationRecord): Promise<void>;
-  isAuditFull(): boolean;
-}
-
 /** The operations in progress of one socket. Each gets an audit record when it ends. */
 export class SocketOperations {
   readonly #exchange: Exchange;
-  readonly #audit: OperationAudit;
+  readonly #audit;
   readonly #open = new Map<string, OpenOperation>();
   /**
    * What the operations hold that wait for a result, by their ids: queries and mutations, and subscriptions that have
@@ -82,7 +77,13 @@ export class SocketOperations {
   readonly #waiting = new Map<string, HeldMemory | undefined>();
   #none = Promise.withResolvers<void>();
 
-  constructor(exchange: Exchange, audit: OperationAudit) {
+  constructor(
+    exchange: Exchange,
+    audit: {
+      recordOperation(record: OperationRecord): Promise<void>;
+      isAuditFull(): boolean;
+    },
+  ) {
     this.#exchange = exchange;
     this.#audit = audit;
   }
@@ -205,7 +206,6 @@ interface Dependencies {
   authenticateSocket(token: string | undefined, exchange: Exchange): Promise<Principal | undefined>;
 }
 
-type SocketContext = Context<Record<string, unknown>, SocketExtra>;
 type Enveloped = ReturnType<Dependencies['yoga']['getEnveloped']>;
 
 /**
@@ -275,7 +275,7 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
 
 async function connect(
   { authenticateSocket }: Dependencies,
-  { extra, connectionParams = {} }: SocketContext,
+  { extra, connectionParams = {} }: Context<Record<string, unknown>, SocketExtra>,
 ): Promise<boolean> {
   try {
     const principal = await authenticateSocket(bearerIn(connectionParams, extra.exchange), extra.exchange);

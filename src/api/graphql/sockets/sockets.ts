@@ -60,17 +60,9 @@ const EXTENSION = `${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKE
 /** Matches the header field Sec-WebSocket-Extensions (RFC 6455, section 9.1). */
 const EXTENSIONS = new RegExp(`^${EXTENSION}(?:[ \\t]*,[ \\t]*${EXTENSION})*$`);
 
-interface SocketsDependencies {
-  protocol: Server<SocketExtra>;
-  recordOperation(record: OperationRecord): Promise<void>;
-  isAuditFull(): boolean;
-  watch: Pick<AccessWatch, 'watch'>;
-  log: Log;
-}
-
 /** Holds the open WebSockets of GraphQL, pings them, and closes them on stop. */
 export class GraphqlSockets {
-  readonly #deps: SocketsDependencies;
+  readonly #deps;
   readonly #server = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -84,7 +76,13 @@ export class GraphqlSockets {
   #isStopping = false;
   #pings: NodeJS.Timeout | undefined;
 
-  constructor(deps: SocketsDependencies) {
+  constructor(deps: {
+    protocol: Server<SocketExtra>;
+    recordOperation(record: OperationRecord): Promise<void>;
+    isAuditFull(): boolean;
+    watch: Pick<AccessWatch, 'watch'>;
+    log: Log;
+  }) {
     this.#deps = deps;
     this.#server.on('headers', (headers, req) => {
       headers.push(`X-Correlation-ID: ${String(req.headers['x-correlation-id'])}`);

@@ -12,24 +12,28 @@ export const idempotencyKey = z
       'Your own text, unique for each change. Repeating a call with the same key and arguments within a day changes nothing and returns the first result. Pass one if you may have to repeat the call.',
   });
 
-interface IdempotentCall<Result> {
-  /** The name of the tool. */
-  name: string;
-  key: string | undefined;
-  /** The parsed arguments that the key stands for. */
-  input: unknown;
-  work(): Promise<Result>;
-  /** Wraps the work, including its transaction, for instance in a mutex. */
-  wrapTransaction?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
-}
-
 /**
  * Does the work once per key, and returns the stored result for a repetition. A refusal leaves the key free.
  * @throws Refusal 409 for a key that was used with other arguments.
  */
 export async function idempotentCall<Result extends object>(
   { caller, services }: ToolCall,
-  { name, key, input, work, wrapTransaction = (run) => run() }: IdempotentCall<Result>,
+  {
+    name,
+    key,
+    input,
+    work,
+    wrapTransaction = (run) => run(),
+  }: {
+    /** The name of the tool. */
+    name: string;
+    key: string | undefined;
+    /** The parsed arguments that the key stands for. */
+    input: unknown;
+    work(): Promise<Result>;
+    /** Wraps the work, including its transaction, for instance in a mutex. */
+    wrapTransaction?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
+  },
 ): Promise<Result> {
   if (key === undefined) return wrapTransaction(work);
   const { nodeId, subject, clientId } = caller;

@@ -272,14 +272,6 @@ export function pageOutput<Row extends z.ZodType>(row: Row) {
   });
 }
 
-interface Listing<Filter, Row, View> {
-  /** The name of the tool; its cursors are valid for no other tool. */
-  tool: string;
-  list(services: FeatureServices): PagedList<Row, Filter>;
-  filter: NoInfer<Filter>;
-  viewOf(row: NoInfer<Row>): View;
-}
-
 /**
  * Reads a page of a list, from its beginning or after a cursor.
  * @throws ToolError for a cursor that is not of this list and tenant.
@@ -287,7 +279,18 @@ interface Listing<Filter, Row, View> {
 export async function listPage<Filter, Row, View>(
   { limit: size = DEFAULT_PAGE_SIZE, cursor, include_total: isCounted = false }: PageArguments,
   { services, caller: { nodeId } }: ToolCall,
-  { tool, list: listOf, filter, viewOf }: Listing<Filter, Row, View>,
+  {
+    tool,
+    list: listOf,
+    filter,
+    viewOf,
+  }: {
+    /** The name of the tool; its cursors are valid for no other tool. */
+    tool: string;
+    list(services: FeatureServices): PagedList<Row, Filter>;
+    filter: NoInfer<Filter>;
+    viewOf(row: NoInfer<Row>): View;
+  },
 ) {
   const { cursors } = services;
   const scope = { connection: `mcp ${tool}`, nodeId };
