@@ -4,7 +4,7 @@ import { isDeadLetterTopic } from '../src/events/bus/event-bus.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
 import { ALL_TOPICS, isCompactedTopic, REFERENCE_KINDS, TOPICS } from '../src/events/bus/topics.ts';
 import { commonInput, rowInputs } from '../src/features/reference/reference.input.ts';
-import type { ReferenceKind } from '../src/features/reference/reference-kinds.rules.ts';
+import type { ReferenceKind } from '../src/features/reference/reference.rules.ts';
 import { notificationInput, registrationInput } from '../src/features/transactions/notification.input.ts';
 import { NOTIFICATION_EVENT } from '../src/features/transactions/transaction-messages.service.ts';
 import { KYC_EVENT } from '../src/features/user-migrations/migration-outcome.rules.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
 import { PERMISSIONS, type Permission } from '../src/access/identity/permissions.rules.ts';
-import { headers } from '../src/api/openapi/openapi-headers.ts';
 import {
   type DescribedRoute,
   type Descriptions,
   type DocumentedSchemas,
   envelope,
+  headers,
   type JsonSchema,
   type Operation,
   parameterOf,

@@ -10,7 +10,7 @@ import {
 } from '../features/transactions/transaction-lookups.service.ts';
 import { startTransactionConsumers } from '../features/transactions/transaction-messages.service.ts';
 import type { LookupConfig } from '../gateway/endpoints/gateway-config.ts';
-import { pause } from '../lib/backoff.ts';
+import { pause } from '../lib/work-loop.ts';
 import type { Context } from './context.ts';
 
 const FIRST_AFTER_MS = 60_000;

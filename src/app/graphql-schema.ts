@@ -1,8 +1,7 @@
 import { GraphQLError, type GraphQLSchema, lexicographicSortSchema, parse, printSchema, validate } from 'graphql';
 import type { PersistedDocuments } from '../api/graphql/execution/persisted-file.ts';
 import { createBuilder } from '../api/graphql/kit/builder.ts';
-import { addErrorTypes } from '../api/graphql/kit/error-types.ts';
-import { addScalars } from '../api/graphql/kit/scalars.ts';
+import { addErrorTypes, addScalars } from '../api/graphql/kit/shared-types.ts';
 import { addAccounts } from '../features/accounts/accounts.graphql.ts';
 import { addAssets } from '../features/assets/assets.graphql.ts';
 import { addAttention } from '../features/attention/attention.graphql.ts';

@@ -1,10 +1,9 @@
 import { AuditChain } from '../audit/audit-chain.ts';
 import { jsonOf } from '../audit/audit-record.ts';
 import { AuditStore, AuditWriter } from '../audit/audit-writer.ts';
-import { ChainKeeper } from '../audit/chain-keeper.ts';
 import { SecretNames } from '../audit/masked-names.ts';
 import { RefusedRecords } from '../audit/refused-records.ts';
-import { AuditSeals } from '../audit/seals.ts';
+import { AuditSeals, ChainKeeper } from '../audit/seals.ts';
 import { AuditSpool } from '../audit/spool.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { AuditLog } from '../gateway/exchange/audit.ts';

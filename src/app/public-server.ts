@@ -6,9 +6,8 @@ import { createGraphqlServer, type GraphqlServer } from '../api/graphql/graphql-
 import type { Toolset } from '../api/mcp/mcp-runtime.ts';
 import { createMcpServer } from '../api/mcp/mcp-server.ts';
 import { swaggerFiles } from '../api/openapi/swagger-files.ts';
-import { getGraphql } from '../api/rest/graphql.rest.ts';
-import { metadataPathOf } from '../api/rest/mcp.rest.ts';
 import { restApplication } from '../api/rest/route.ts';
+import { getGraphql, metadataPathOf } from '../api/rest/system.rest.ts';
 import { notingUsers } from '../audit/noted-users.ts';
 import { getServerMetadata } from '../features/oauth/oauth.rest.ts';
 import { type ChainDependencies, gatewayChain } from '../gateway/chain.ts';

@@ -1,8 +1,5 @@
-import { graphqlRoutes } from '../api/rest/graphql.rest.ts';
-import { healthRoutes } from '../api/rest/health.rest.ts';
-import { mcpRoutes } from '../api/rest/mcp.rest.ts';
 import type { Route } from '../api/rest/route.ts';
-import { pageRoutes } from '../api/rest/static-files.rest.ts';
+import { graphqlRoutes, healthRoutes, mcpRoutes, pageRoutes } from '../api/rest/system.rest.ts';
 import { listAccounts } from '../features/accounts/accounts.rest.ts';
 import { getAsset } from '../features/assets/assets.rest.ts';
 import { downloadAuditExport } from '../features/audit-records/audit-exports.rest.ts';

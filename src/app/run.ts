@@ -140,7 +140,7 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
   if (!demo || baseUrl === undefined) return;
   const { config, secrets, publicUrl, directory, issuer } = context;
   const [{ greeting }, { consoleFiles }] = await Promise.all([
-    import('./demo/greeting.ts'),
+    import('./demo/demo.ts'),
     import('../api/console/console-files.ts'),
   ]);
   const hasConsole = config.console && consoleFiles() !== undefined;

@@ -3,9 +3,8 @@ import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { Db } from '../platform/database/database.ts';
 import { AuditChain, unchained } from './audit-chain.ts';
 import { AuditStore } from './audit-writer.ts';
-import { ChainKeeper } from './chain-keeper.ts';
 import { maskBody } from './mask.ts';
-import type { AuditSeals } from './seals.ts';
+import { type AuditSeals, ChainKeeper } from './seals.ts';
 
 /** The method of the records of commands. */
 const METHOD = 'CLI';

@@ -1,8 +1,7 @@
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FileLock } from '../lib/file-lock.ts';
-import { makeFolder } from '../lib/files.ts';
+import { FileLock, makeFolder } from '../lib/files.ts';
 import { Semaphore } from '../lib/semaphore.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import { type BatchLimits, SegmentChain, type SpoolBatch, SpoolLog } from './spool-log.ts';

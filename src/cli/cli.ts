@@ -1,7 +1,6 @@
 import { COMMAND_NAMES, COMMAND_TITLES, loadCommand } from './commands.ts';
 import { CommandError, type CommandTitle, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './kit/command.ts';
-import { findCommand, missing, parse, unknownCommand } from './kit/parse.ts';
-import { commandHelp, programHelp } from './kit/usage.ts';
+import { commandHelp, findCommand, missing, parse, programHelp, unknownCommand } from './kit/usage.ts';
 
 interface Terminal {
   out(text: string): void;

@@ -27,15 +27,15 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'audit export': {
     summary: 'export audit records with what proves them to others, and a signed manifest',
-    load: async () => (await import('./commands/audit-export.ts')).auditExport,
+    load: async () => (await import('./commands/audit-evidence.ts')).auditExport,
   },
   'audit redact': {
     summary: 'remove what callers wrote from audit records, as the owner of the tables',
-    load: async () => (await import('./commands/audit-redact.ts')).auditRedact,
+    load: async () => (await import('./commands/audit-evidence.ts')).auditRedact,
   },
   'audit verify': {
     summary: 'check that no audit record was altered, removed or forged',
-    load: async () => (await import('./commands/audit-verify.ts')).auditVerify,
+    load: async () => (await import('./commands/audit-evidence.ts')).auditVerify,
   },
   'config check': {
     summary: 'show the configuration, or every error in it',
@@ -103,7 +103,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'supervisor rename': {
     summary: 'give a supervisor another username and revoke their sessions',
-    load: async () => (await import('./commands/rename.ts')).supervisorRename,
+    load: async () => (await import('./commands/supervisors.ts')).supervisorRename,
   },
   'supervisor unlock': {
     summary: 'unlock a supervisor after too many failed logins',
@@ -115,11 +115,11 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'users rename': {
     summary: 'give a user another email',
-    load: async () => (await import('./commands/rename.ts')).usersRename,
+    load: async () => (await import('./commands/users.ts')).usersRename,
   },
   'users erase': {
     summary: 'erase the personal data of a user permanently',
-    load: async () => (await import('./commands/users-erase.ts')).usersErase,
+    load: async () => (await import('./commands/users.ts')).usersErase,
   },
   clashes: {
     summary: 'list users and supervisors whose emails or usernames count as one',
@@ -127,23 +127,23 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'transactions replay': {
     summary: 'replay dead letters, or all messages from a time range',
-    load: async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
+    load: async () => (await import('./commands/replay.ts')).transactionsReplay,
   },
   'dead-letters list': {
     summary: 'list the dead letters that wait for a decision',
-    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersList,
+    load: async () => (await import('./commands/replay.ts')).deadLettersList,
   },
   'dead-letters show': {
     summary: 'show a dead letter, with secrets masked',
-    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersShow,
+    load: async () => (await import('./commands/replay.ts')).deadLettersShow,
   },
   'dead-letters replay': {
     summary: 'replay one dead letter',
-    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersReplay,
+    load: async () => (await import('./commands/replay.ts')).deadLettersReplay,
   },
   'dead-letters discard': {
     summary: 'decide that a dead letter is never replayed',
-    load: async () => (await import('./commands/dead-letter-decisions.ts')).deadLettersDiscard,
+    load: async () => (await import('./commands/replay.ts')).deadLettersDiscard,
   },
   'simulate transaction': {
     summary: 'post the notifications of a transaction to a running instance, outside production',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { notedIds, noteUsers } from '../audit/noted-users.ts';
-import { KeyedMutex } from '../lib/keyed-mutex.ts';
+import { KeyedMutex } from '../lib/semaphore.ts';
 import type { Db } from '../platform/database/database.ts';
 import { Refusal, serviceUnavailable } from '../platform/errors.ts';
 import { requestSignal } from '../platform/waiting-request.ts';

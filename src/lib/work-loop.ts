@@ -1,4 +1,4 @@
-import { backoffMs, pause } from './backoff.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * Calls a function repeatedly to work through a queue in the database, until stopped. After a failure it continues with
@@ -78,4 +78,17 @@ export class WorkLoop {
     clearTimeout(timer);
     signal.removeEventListener('abort', wake);
   }
+}
+
+/**
+ * Returns the pause after so many consecutive failures, in milliseconds: `minMs` (100) after the first, doubled by each
+ * further one, at most `maxMs` (5,000).
+ */
+export function backoffMs(failures: number, { minMs = 100, maxMs = 5_000 } = {}): number {
+  return Math.min(minMs * 2 ** Math.max(0, failures - 1), maxMs);
+}
+
+/** Resolves after `ms` milliseconds, or at once when `signal` aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { AuditArrivals } from '../../src/audit/audit-arrivals.ts';
+import { AuditArrivals } from '../../src/audit/audit-filter.ts';
 import { csvRecord } from '../../src/audit/export/csv.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { portcullis } from '../support/cli/in-process.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AuditRecord } from '../../src/audit/audit-record.ts';
 import { AuditRedaction } from '../../src/audit/verification/redaction.ts';
-import { AuditExports } from '../../src/features/audit-records/audit-exports.service.ts';
+import { AuditExports } from '../../src/features/audit-records/audit-records.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { EraseUserDocument } from '../graphql/generated/graphql.ts';
 import { addUser, auditProcess, auditRecord, NODE } from '../support/audit/chain-fixture.ts';

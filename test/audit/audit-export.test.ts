@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { AuditRecord } from '../../src/audit/audit-record.ts';
 import { AuditErasure } from '../../src/audit/erasure.ts';
 import { csvRecord } from '../../src/audit/export/csv.ts';
-import { ExportFolder } from '../../src/audit/export/export-folder.ts';
+import { ExportFolder } from '../../src/audit/export/export-targets.ts';
 import { exportAudit } from '../../src/audit/export/record-export.ts';
 import { AuditRedaction } from '../../src/audit/verification/redaction.ts';
 import { addUser, auditProcess, auditRecord, NODE } from '../support/audit/chain-fixture.ts';

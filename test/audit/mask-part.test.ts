@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, inject, it, vi } from 'vitest';
 import type * as Form from '../../src/audit/mask-form.ts';
-import { maskHeaders } from '../../src/audit/mask-headers.ts';
+import { maskHeaders } from '../../src/audit/mask-form.ts';
 import type * as Json from '../../src/audit/mask-json.ts';
 import type * as Values from '../../src/audit/mask-values.ts';
 import type * as Keys from '../../src/audit/masked-names.ts';

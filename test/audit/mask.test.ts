@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
-import { maskQuery } from '../../src/audit/mask-form.ts';
-import { maskHeaders } from '../../src/audit/mask-headers.ts';
+import { maskHeaders, maskQuery } from '../../src/audit/mask-form.ts';
 import { SECRETS } from '../../src/audit/masked-names.ts';
 
 const LIMIT = 65_536;

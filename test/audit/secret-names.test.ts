@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
 import { secretNamesPage } from '../../scripts/secret-names-page.ts';
 import { maskBody } from '../../src/audit/mask.ts';
-import { maskHeaders } from '../../src/audit/mask-headers.ts';
+import { maskHeaders } from '../../src/audit/mask-form.ts';
 import { maskValues } from '../../src/audit/mask-values.ts';
 import { SECRETS, SecretNames } from '../../src/audit/masked-names.ts';
 import { FALSE_FRIENDS, JWK_MEMBERS, SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from '../../src/audit/secret-names.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryCache, MemoryFailureCounts, MemoryRequestCounts } from '../../src/platform/cache/memory-cache.ts';
+import { MemoryCache, MemoryFailureCounts, MemoryRequestCounts } from '../../src/platform/cache/cache.ts';
 import { cacheContract } from './cache.contract.ts';
 import { countingContract } from './counting.contract.ts';
 

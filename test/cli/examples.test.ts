@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { manualPage } from '../../scripts/cli-page.ts';
 import { COMMAND_NAMES, loadCommands } from '../../src/cli/commands.ts';
-import { findCommand, missing, parse } from '../../src/cli/kit/parse.ts';
-import { PROGRAM_EXAMPLES } from '../../src/cli/kit/usage.ts';
+import { findCommand, missing, PROGRAM_EXAMPLES, parse } from '../../src/cli/kit/usage.ts';
 import { ROOT } from '../support/start/process.ts';
 
 const COMMANDS = await loadCommands();

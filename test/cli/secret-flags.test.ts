@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadCommands } from '../../src/cli/commands.ts';
-import { isSecretFlag } from '../../src/cli/kit/parse.ts';
+import { isSecretFlag } from '../../src/cli/kit/usage.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 
 const COMMANDS = await loadCommands();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { camelInput } from '../../src/api/graphql/kit/camel-input.ts';
+import { camelInput } from '../../src/api/graphql/kit/field-options.ts';
 import { inputIssues } from '../../src/api/graphql/kit/graphql-errors.ts';
 import { clientInput, rotationInput } from '../../src/features/clients/client.input.ts';
 

@@ -1,7 +1,11 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { beforeEach, expect, it } from 'vitest';
-import { EventExecutions, type EventSource } from '../../src/api/graphql/execution/event-executions.ts';
-import { SharedResults, sharedOf } from '../../src/api/graphql/execution/shared-results.ts';
+import {
+  EventExecutions,
+  type EventSource,
+  SharedResults,
+  sharedOf,
+} from '../../src/api/graphql/execution/shared-results.ts';
 import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { gatewayTimeout, serviceUnavailable } from '../../src/platform/errors.ts';
 import { ManualClock, NODE, settle } from '../support/realtime/model.ts';

@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { type GraphqlContext, loaderPerField } from '../../src/api/graphql/kit/graphql-context.ts';
+import { type GraphqlContext, loaderPerField } from '../../src/api/graphql/kit/resolvers.ts';
 
 const context = () => ({ perOperation: new Map() }) as unknown as GraphqlContext;
 const at = (place: object) => ({ fieldNodes: [place] }) as unknown as GraphQLResolveInfo;

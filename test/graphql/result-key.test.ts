@@ -2,7 +2,7 @@ import { type ExecutionArgs, parse, validateSubscriptionArgs } from 'graphql';
 import { expect, it } from 'vitest';
 import type { Principal } from '../../src/access/identity/callers.ts';
 import { resultKeyOf } from '../../src/api/graphql/execution/shared-results.ts';
-import type { SharedPrincipal } from '../../src/api/graphql/kit/graphql-context.ts';
+import type { SharedPrincipal } from '../../src/api/graphql/kit/resolvers.ts';
 import { sharedPrincipalOf } from '../../src/api/graphql/runtime.ts';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
 

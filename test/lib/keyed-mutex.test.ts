@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { KeyedMutex } from '../../src/lib/keyed-mutex.ts';
+import { KeyedMutex } from '../../src/lib/semaphore.ts';
 
 class Refused extends Error {}
 

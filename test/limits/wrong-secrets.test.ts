@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { WrongSecrets } from '../../src/access/limits/throttle.ts';
+import { WrongSecrets } from '../../src/access/limits/client-limits.ts';
 
 const SECOND = 1_000;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ClientBounds, freerThanMaker, UNBOUND } from '../../src/access/administration/administration.ts';
-import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
+import { isAllowedAddress } from '../../src/access/limits/client-guards.ts';
 import { clientRecord } from '../support/oauth/client-record.ts';
 
 const ADDRESSES = ['allow only addresses that your client may use'];

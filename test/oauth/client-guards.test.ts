@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
+import { isAllowedAddress } from '../../src/access/limits/client-guards.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Answer, usePortcullis } from '../support/harness.ts';
 import { clientRecord } from '../support/oauth/client-record.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
+import { importJwtKeys } from '../../src/access/tokens/token-authenticator.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../support/gateway/raw.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

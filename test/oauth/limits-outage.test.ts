@@ -1,8 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { createClient } from 'redis';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { CacheUnavailableError, MemoryCache } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

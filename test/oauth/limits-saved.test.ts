@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { MemoryCache } from '../../src/platform/cache/cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';

@@ -1,7 +1,7 @@
 import { decodeProtectedHeader } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { hashClientSecret } from '../../src/access/clients/clients.service.ts';
-import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
+import { importJwtKeys } from '../../src/access/tokens/token-authenticator.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Throttle } from '../../src/access/limits/throttle.ts';
-import { type Cache, CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { Throttle } from '../../src/access/limits/client-limits.ts';
+import { type Cache, CacheUnavailableError, MemoryCache } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import { freshRedis } from '../support/services/isolation.ts';
 import { describeReal } from '../support/services/real.ts';

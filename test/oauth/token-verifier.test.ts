@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, expect, it, vi } from 'vitest';
-import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
-import { TokenVerifier } from '../../src/access/tokens/token-authenticator.ts';
+import { importJwtKeys, TokenVerifier } from '../../src/access/tokens/token-authenticator.ts';
 import { encoded } from '../support/oauth/jwt.ts';
 
 const SECRET = 'a secret of the user class, long enough';

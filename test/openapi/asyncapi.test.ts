@@ -9,7 +9,7 @@ import { type IncomingMessage, isDeadLetterTopic, type OutgoingMessage } from '.
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { ALL_TOPICS, REFERENCE_KINDS, REFERENCE_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { parseReferenceChange } from '../../src/features/reference/reference.input.ts';
-import { kindOfTopic, type ReferenceKind } from '../../src/features/reference/reference-kinds.rules.ts';
+import { kindOfTopic, type ReferenceKind } from '../../src/features/reference/reference.rules.ts';
 import { notificationInput, parseRegistration } from '../../src/features/transactions/notification.input.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { usePortcullis } from '../support/harness.ts';

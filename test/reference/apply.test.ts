@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REFERENCE_KINDS } from '../../src/events/bus/topics.ts';
-import type { ReferenceChange } from '../../src/features/reference/reference-kinds.rules.ts';
+import type { ReferenceChange } from '../../src/features/reference/reference.rules.ts';
 import { Transactions } from '../../src/features/transactions/transactions.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';

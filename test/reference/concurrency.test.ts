@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { REFERENCE_KINDS } from '../../src/events/bus/topics.ts';
-import type { ReferenceChange } from '../../src/features/reference/reference-kinds.rules.ts';
+import type { ReferenceChange } from '../../src/features/reference/reference.rules.ts';
 import { Transactions } from '../../src/features/transactions/transactions.service.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { type Fixture, fixtureOn, NOW, newFamily, rowOf, stateOf, tombstone } from '../support/reference/fixture.ts';

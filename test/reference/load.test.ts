@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Progress } from '../../src/cli/kit/progress.ts';
+import { Progress } from '../../src/cli/kit/command.ts';
 import { linesOf, loadReference } from '../../src/features/reference/reference-file.service.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { type RealDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { watchDatabaseAge } from '../../src/app/database-age.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { MemoryCache } from '../../src/platform/cache/cache.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { asService } from '../support/harness/database-roles.ts';

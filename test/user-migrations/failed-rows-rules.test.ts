@@ -4,7 +4,7 @@ import {
   FAILED_ROW_BYTES,
   failedBytesOf,
   isTooMuch,
-} from '../../src/features/user-migrations/migration-batches.service.ts';
+} from '../../src/features/user-migrations/user-migrations.service.ts';
 
 const FAILED = {
   ...{ index: 1, email: null, external_id: null, user_id: null, noted_users: null },

@@ -52,7 +52,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'audit: the path of an export works again',
-    file: 'src/features/audit-records/audit-exports.service.ts',
+    file: 'src/features/audit-records/audit-records.service.ts',
     find: '.set({ download_key: randomUUID() })',
     replacement: '.set({ download_key: key })',
     caughtBy: ['test/audit/audit-export-job.test.ts'],
@@ -108,7 +108,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'metrics: right secrets hide the wrong ones between them',
-    file: 'src/access/limits/throttle.ts',
+    file: 'src/access/limits/client-limits.ts',
     find: 'run && nowMs - run.lastMs <= GAP_MS ? run',
     replacement: 'run?.isWrong && nowMs - run.lastMs <= GAP_MS ? run',
     caughtBy: ['test/limits/wrong-secrets.test.ts'],
@@ -706,7 +706,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'command line: of a flag that is given twice the last counts',
-    file: 'src/cli/kit/parse.ts',
+    file: 'src/cli/kit/usage.ts',
     find: 'if (twice !== undefined) return',
     replacement: "if (twice === '') return",
     caughtBy: ['test/cli/usage.test.ts'],
@@ -805,7 +805,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'audit list: a record that an open transaction still adds is left out',
-    file: 'src/audit/audit-arrivals.ts',
+    file: 'src/audit/audit-filter.ts',
     find: 'min(shown)) as before',
     replacement: 'null) as before',
     caughtBy: ['test/audit/audit-arrivals.test.ts'],

@@ -4,8 +4,7 @@ import { Refusal } from '../../platform/errors.ts';
 import type { ClientRow } from '../clients/clients.service.ts';
 import type { Principal } from '../identity/callers.ts';
 import { type Permission, permissionsOfRole } from '../identity/permissions.rules.ts';
-import { plainFingerprint } from '../limits/client-guards.ts';
-import { areAllNetworksWithin } from '../limits/ip-allowlist.ts';
+import { areAllNetworksWithin, plainFingerprint } from '../limits/client-guards.ts';
 import type { SupervisorRow } from '../supervisors/supervisors.service.ts';
 
 const LIMITS = [

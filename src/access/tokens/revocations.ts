@@ -14,7 +14,7 @@ import {
   type RefreshClaims,
   redeemableUntilMs,
   refreshClaims,
-} from './refresh.rules.ts';
+} from './claims.rules.ts';
 import type { TokenVerifier } from './token-authenticator.ts';
 
 const YEAR_10000_MS = Date.UTC(10_000, 0, 1);

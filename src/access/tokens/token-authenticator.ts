@@ -1,8 +1,9 @@
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import { JOSEError } from 'jose/errors';
 import { compactVerify } from 'jose/jws/compact/verify';
 import { parsedOrNone } from '../../lib/json.ts';
-import type { TokenClass } from '../../platform/config/secrets.ts';
+import { type RotatingSecret, secretsOf, type TokenClass } from '../../platform/config/secrets.ts';
 import {
   anotherClass,
   InvalidTokenError,
@@ -13,7 +14,6 @@ import {
 import type { AccessDirectory } from '../revocation/access-cache.ts';
 import type { Sessions } from '../revocation/sessions.ts';
 import { normalizeClaims, principalFromClaims } from './claims.rules.ts';
-import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 
 /** The total length of the tokens of one generation, in characters; their claims take about as much memory again. */
 export const GENERATION_CHARACTERS = 8 * 1024 * 1024;
@@ -217,4 +217,39 @@ export class TokenAuthenticator {
     const isOfNoClient = tokenClass === 'user' && clientId !== undefined && !client;
     throw new InvalidTokenError(isOfNoClient ? 'not_admitted' : 'audience');
   }
+}
+
+/** A key of a token class. `keyId` identifies class and key, so that verification needs to try no other. */
+interface JwtKey {
+  keyId: string;
+  tokenClass: TokenClass;
+  /** The key in the form in which jose verifies signatures. */
+  key: CryptoKey;
+  /** The key in the form in which `node:crypto` signs. */
+  secret: KeyObject;
+}
+
+/** The imported keys. */
+export interface JwtKeys {
+  /** The key that signs; services issue only user tokens. */
+  signing: JwtKey;
+  /** The keys that verify, by key id: the current and the previous one of each class. */
+  byKeyId: ReadonlyMap<string, JwtKey>;
+}
+
+/** Imports the secrets as HMAC-SHA256 keys; the bytes of a key are the UTF-8 text of the secret. */
+export async function importJwtKeys(secrets: Record<TokenClass, RotatingSecret>): Promise<JwtKeys> {
+  const imported = (['user', 'discover', 'legacy'] as const).flatMap((tokenClass) =>
+    secretsOf(secrets[tokenClass]).map((secret) => importKey(tokenClass, secret)),
+  );
+  const [signing, ...otherKeys] = await Promise.all(imported);
+  if (!signing) throw new Error('the class user has a key');
+  return { signing, byKeyId: new Map([signing, ...otherKeys].map((key) => [key.keyId, key])) };
+}
+
+async function importKey(tokenClass: TokenClass, secret: string): Promise<JwtKey> {
+  const bytes = Buffer.from(secret, 'utf8');
+  const hash = createHash('sha256').update('portcullis key id').update(bytes).digest('hex').slice(0, 16);
+  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
+  return { keyId: `${tokenClass}.${hash}`, tokenClass, key, secret: createSecretKey(bytes) };
 }

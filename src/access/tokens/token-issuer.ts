@@ -3,7 +3,7 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { TokenPair } from '../../tables/access.entity.ts';
 import type { ClientRecord } from '../identity/callers.ts';
 import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
-import type { JwtKeys } from './jwt-keys.ts';
+import type { JwtKeys } from './token-authenticator.ts';
 
 const LOGIN_ACCESS_SECONDS = 15 * 60;
 const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;

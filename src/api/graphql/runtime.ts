@@ -14,7 +14,7 @@ import { type OperationDurations, OperationObserver } from './execution/operatio
 import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { SseStreams, sendResponse } from './execution/sse-streams.ts';
 import { UPLOAD_LIMITS, type UploadLimits } from './execution/upload-form.ts';
-import type { GraphqlContext, SharedPrincipal } from './kit/graphql-context.ts';
+import type { GraphqlContext, SharedPrincipal } from './kit/resolvers.ts';
 import { OperationAudits } from './plugins/audit-masking.ts';
 import { MAX_BATCH, useLimits } from './plugins/document-limits.ts';
 import { type GraphqlHttpRequest, readRequest, useHttpRequests, useHttpResults } from './plugins/http.ts';

@@ -1,5 +1,5 @@
 import { bearerOf, type ClientRecord, InvalidTokenError, type Principal } from '../../access/identity/callers.ts';
-import type { Throttle } from '../../access/limits/throttle.ts';
+import type { Throttle } from '../../access/limits/client-limits.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenAuthenticator } from '../../access/tokens/token-authenticator.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';

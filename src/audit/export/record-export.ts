@@ -8,11 +8,10 @@ import { type AuditFilter, auditConditions } from '../audit-filter.ts';
 import { RECORD_COLUMNS } from '../audit-record.ts';
 import { keyId } from '../seals.ts';
 import { CHAINED_COLUMNS, type ChainedRow, contentLeaf, exactRecord } from '../verification/chained.ts';
-import { FindingList } from '../verification/findings.ts';
-import { SealedAudit } from '../verification/sealed.ts';
+import { FindingList, SealedAudit } from '../verification/sealed.ts';
 import { IS_LONG, verifyAudit } from '../verification/verification.ts';
 import { csvRecord } from './csv.ts';
-import { ExportError, ExportFolder, type ExportTarget } from './export-folder.ts';
+import { ExportError, ExportFolder, type ExportTarget } from './export-targets.ts';
 
 /** The files with records and leaves. */
 export const FILES = { records: 'records.jsonl', table: 'records.csv', chain: 'chain.csv' } as const;

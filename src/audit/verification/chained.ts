@@ -4,8 +4,7 @@ import type { Tables } from '../../tables/tables.ts';
 import { chainedHash, columnDigests, NO_HASH, recordLeaf, SALTS_LENGTH } from '../audit-chain.ts';
 import { type AuditRecord, ERASABLE_COLUMNS, fixedColumnsOf, RECORD_COLUMNS } from '../audit-record.ts';
 import type { ChainRange } from '../seals.ts';
-import type { FindingList } from './findings.ts';
-import type { SealedAudit, SealedChain, SealedHead } from './sealed.ts';
+import type { FindingList, SealedAudit, SealedChain, SealedHead } from './sealed.ts';
 
 /** A record as it is read for its verification, with its hashes and salts in hexadecimal digits. */
 export type ChainedRow = Omit<

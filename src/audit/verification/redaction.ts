@@ -6,7 +6,7 @@ import type { Tables } from '../../tables/tables.ts';
 import { columnDigests } from '../audit-chain.ts';
 import { type AuditFilter, auditConditions } from '../audit-filter.ts';
 import { RECORD_COLUMNS } from '../audit-record.ts';
-import { withdrawExports } from '../export-withdrawal.ts';
+import { withdrawExports } from '../erasure.ts';
 import type { AuditSeals, Statement } from '../seals.ts';
 import { type ChainedRow, contentLeaf } from './chained.ts';
 

@@ -2,8 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Db } from '../../platform/database/database.ts';
 import { ERASABLE_COLUMNS } from '../audit-record.ts';
 import { CHAINED_COLUMNS, type ChainedRow, VerifiedChain } from './chained.ts';
-import { type Finding, FindingList } from './findings.ts';
-import { SealedAudit, type SealedRedaction } from './sealed.ts';
+import { type Finding, FindingList, SealedAudit, type SealedRedaction } from './sealed.ts';
 
 interface VerificationInput {
   db: Db;

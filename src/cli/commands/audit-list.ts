@@ -1,14 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import type { ArrivedRow, AuditArrivals } from '../../audit/audit-arrivals.ts';
-import type { AuditFilter } from '../../audit/audit-filter.ts';
+import type { ArrivedRow, AuditArrivals, AuditFilter } from '../../audit/audit-filter.ts';
 import { csvRecord } from '../../audit/export/csv.ts';
 import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
-import { type CommandBody, UsageError } from '../kit/command.ts';
+import { type CommandBody, Interruption, printable, printRows, UsageError } from '../kit/command.ts';
 import { type Flags, instant, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { Interruption } from '../kit/interruption.ts';
 import { openReading } from '../kit/open-services.ts';
-import { printRows } from '../kit/print-rows.ts';
-import { printable } from '../kit/progress.ts';
 
 const DEFAULT_LIMIT = 100;
 const FOLLOW_MS = 1_000;
@@ -63,7 +59,7 @@ export const auditList: CommandBody = {
     if (limit === 0) throw new UsageError('--limit must be at least 1');
     if (json && flags.csv === true) throw new UsageError('give either --json or --csv');
     const db = await openReading(input);
-    const { AuditArrivals } = await import('../../audit/audit-arrivals.ts');
+    const { AuditArrivals } = await import('../../audit/audit-filter.ts');
     const { signal } = flags.follow === true ? stack.use(new Interruption()) : { signal: undefined };
     const rows = listed(new AuditArrivals(db), filter, { after, limit, signal });
     const head = csvRecord(CSV_COLUMNS);

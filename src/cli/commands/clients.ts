@@ -3,12 +3,10 @@ import { type ClientRow, clientMembers, DEFAULT_DURATION_SECONDS } from '../../a
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import { clientInput, clientPatchInput, GRANT_TYPES, rotationInput } from '../../features/clients/client.input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
-import { changeCommand } from '../kit/change-command.ts';
-import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
+import { type CommandBody, CommandError, type CommandInput, printable, UsageError } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { listCommand } from '../kit/list-command.ts';
 import { changed, nodeOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
-import { printable } from '../kit/progress.ts';
+import { changeCommand, listCommand } from '../kit/row-commands.ts';
 
 /** Returns a client in the REST names, without its secret; null stands for a limit that is not set. */
 function clientView(row: ClientRow) {

@@ -1,8 +1,7 @@
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
-import type { CommandBody } from '../kit/command.ts';
+import { type CommandBody, Progress, printable } from '../kit/command.ts';
 import { openForCommand } from '../kit/open-services.ts';
-import { Progress, printable } from '../kit/progress.ts';
 
 /** `portcullis migrate`: migrates the schema of the database and creates missing topics. */
 export const migrateCommand: CommandBody = {

@@ -1,11 +1,9 @@
 import { parseReferenceChange } from '../../features/reference/reference.input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
+import { type CommandBody, CommandError, printable, printRows, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
 import { nodesOf, openFeatures, openReading } from '../kit/open-services.ts';
-import { printRows } from '../kit/print-rows.ts';
-import { printable } from '../kit/progress.ts';
 
 /** The version of a tenant that was created by hand; any row from the platform has a higher one and replaces it. */
 const VERSION = 0;

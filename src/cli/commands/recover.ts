@@ -2,10 +2,9 @@ import { BusUnavailableError, type GroupLag } from '../../events/bus/event-bus.t
 import { isoFromPg } from '../../lib/instants.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
-import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
+import { type CommandBody, CommandError, counted, UsageError } from '../kit/command.ts';
 import { instantMs } from '../kit/flags.ts';
 import { openAdministration } from '../kit/open-services.ts';
-import { counted } from '../kit/progress.ts';
 
 /** What was published so long before the restored state may have been applied after it. */
 const MARGIN_MS = 60_000;

@@ -1,8 +1,7 @@
 import { type LoadCounts, loadReference } from '../../features/reference/reference-file.service.ts';
-import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
+import { type CommandBody, counted, EXIT_FAILED, Progress, printable } from '../kit/command.ts';
 import { openInput } from '../kit/input-file.ts';
 import { openFeatures } from '../kit/open-services.ts';
-import { counted, Progress, printable } from '../kit/progress.ts';
 
 const KEPT_REJECTIONS = 1_000;
 

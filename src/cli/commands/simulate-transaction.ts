@@ -7,9 +7,8 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/secrets.ts';
 import { STATUS, TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
-import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK, UsageError } from '../kit/command.ts';
+import { type CommandBody, CommandError, EXIT_FAILED, EXIT_OK, printable, UsageError } from '../kit/command.ts';
 import { list, text } from '../kit/flags.ts';
-import { printable } from '../kit/progress.ts';
 
 const STATUSES = Object.values(STATUS).map(String);
 

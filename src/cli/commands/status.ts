@@ -2,10 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { Status } from '../../features/status/status.service.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
-import { type CommandBody, EXIT_FAILED, EXIT_OK } from '../kit/command.ts';
-import { Interruption } from '../kit/interruption.ts';
+import { type CommandBody, counted, EXIT_FAILED, EXIT_OK, Interruption, printable } from '../kit/command.ts';
 import { openMigrated } from '../kit/open-services.ts';
-import { counted, printable } from '../kit/progress.ts';
 
 /** How long apart two looks at the rows of a migration are, and how often `--watch` looks, in ms. */
 const RATE_MS = 1_000;

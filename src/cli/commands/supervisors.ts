@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../access/administration/administration.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
-import { passwordInput, supervisorInput } from '../../features/supervisors/supervisor.input.ts';
+import { passwordInput, supervisorInput, usernameInput } from '../../features/supervisors/supervisor.input.ts';
+import { objectInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
-import { changeCommand } from '../kit/change-command.ts';
-import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
+import { type CommandBody, type CommandInput, printable, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { listCommand } from '../kit/list-command.ts';
 import { changed, openAdministration, orCommandError } from '../kit/open-services.ts';
-import { printable } from '../kit/progress.ts';
+import { changeCommand, listCommand } from '../kit/row-commands.ts';
 
 /** Returns a supervisor in the REST names, without the password. */
-export function supervisorView(row: SupervisorRow) {
+function supervisorView(row: SupervisorRow) {
   return { ...row, created_at: isoFromPg(row.created_at), updated_at: isoFromPg(row.updated_at) };
 }
 
@@ -148,4 +147,25 @@ export const supervisorUnlock = changeCommand({
   change: async ({ supervisorAdministration }, nodeId, id) =>
     supervisorView(await supervisorAdministration.unlock(nodeId, OPERATOR, id)),
   now: () => 'unlocked',
+});
+
+const usernameFlag = objectInput({ username: usernameInput });
+
+/** `portcullis supervisor rename`: gives a supervisor another username. */
+export const supervisorRename = changeCommand({
+  noun: 'supervisor',
+  description: [
+    'Gives a supervisor another username and revokes their sessions. It resolves a clash that portcullis clashes lists: usernames',
+    'of earlier releases that count as one. Password, role and status stay. Failed logins count for the username that they named:',
+    'those of the former one, and a lockout by them, do not follow.',
+  ].join('\n'),
+  flags: { username: { help: 'login name, unique within the tenant', required: 'NAME' } },
+  examples: [
+    'portcullis supervisor rename ID --username ada2',
+    'portcullis supervisor rename ID --username ada2 --json',
+  ],
+  readFlags: ({ flags }) => checked(usernameFlag, flags),
+  change: async ({ supervisorAdministration }, nodeId, id, { username }) =>
+    supervisorView(await supervisorAdministration.rename(nodeId, OPERATOR, id, username)),
+  now: ({ username }) => printable(username),
 });

@@ -6,15 +6,22 @@ import { MAX_BULK_ROWS } from '../../features/user-migrations/migration.input.ts
 import { type MigrationRowRow, rowRanges } from '../../features/user-migrations/migration-files.service.ts';
 import { warningOf } from '../../features/user-migrations/migration-outcome.rules.ts';
 import type { MigrationTableRow } from '../../features/user-migrations/migrations.store.ts';
-import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
+import { backoffMs, pause } from '../../lib/work-loop.ts';
 import { Refusal } from '../../platform/errors.ts';
-import { type CommandBody, CommandError, EXIT_FAILED, UsageError } from '../kit/command.ts';
+import {
+  type CommandBody,
+  CommandError,
+  counted,
+  EXIT_FAILED,
+  Interruption,
+  Progress,
+  printable,
+  UsageError,
+} from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
 import { type InputFile, openInput } from '../kit/input-file.ts';
-import { Interruption } from '../kit/interruption.ts';
 import { nodesOf, openFeatures } from '../kit/open-services.ts';
-import { counted, Progress, printable } from '../kit/progress.ts';
 
 type Migrations = Pick<Awaited<ReturnType<typeof openFeatures>>, 'migrationFiles' | 'migrationJobs'>;
 

@@ -78,3 +78,134 @@ export class CommandError extends Error {
 export class UsageError extends Error {
   override name = 'UsageError';
 }
+
+const BAR_WIDTH = 30;
+const REDRAW_MS = 100;
+
+/** The progress of a task: `done` of `total`, which is undefined if unknown, and a text to show with it. */
+interface Step {
+  done: number;
+  total: number | undefined;
+  text: string;
+}
+
+/** Shows progress as a bar on a terminal; writes nothing if the output is not a terminal. */
+export class Progress {
+  readonly #output;
+  readonly #nowMs: () => number;
+  #shownAtMs: number;
+  #hasBar = false;
+
+  constructor(
+    output: { isTTY?: boolean; write(text: string): unknown },
+    nowMs: () => number = () => performance.now(),
+  ) {
+    this.#output = output;
+    this.#nowMs = nowMs;
+    this.#shownAtMs = nowMs();
+  }
+
+  show(step: Step): void {
+    if (!this.#output.isTTY) return;
+    const now = this.#nowMs();
+    if (now - this.#shownAtMs < REDRAW_MS) return;
+    this.#shownAtMs = now;
+    this.#hasBar = true;
+    this.#output.write(`\r\u001b[K${bar(step)}${percent(step)}${step.text}`);
+  }
+
+  /** Removes the bar from the terminal. */
+  end(): void {
+    if (this.#hasBar) this.#output.write('\r\u001b[K');
+    this.#hasBar = false;
+  }
+}
+
+function bar({ done, total }: Step): string {
+  if (total === undefined || total === 0) return '';
+  const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] `;
+}
+
+function percent({ done, total }: Step): string {
+  return total === undefined || total === 0 ? '' : `${String(Math.floor((done / total) * 100)).padStart(3)} %  `;
+}
+
+/** Returns a number with thousands separators. */
+export function counted(number: number): string {
+  return number.toLocaleString('en');
+}
+
+/** Returns a number with its noun. */
+export function many(count: number, noun: string): string {
+  return `${counted(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/**
+ * Returns a text from outside with its control and formatting characters escaped, so that it cannot control the
+ * terminal.
+ */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u{${code.toString(16)}}`;
+  });
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Aborts its signal at the first interrupt, which does not end the process; the next interrupt ends it as usual. */
+export class Interruption implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #abort = () => {
+    this[Symbol.dispose]();
+    this.#controller.abort();
+  };
+
+  constructor() {
+    for (const signal of SIGNALS) process.on(signal, this.#abort);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  [Symbol.dispose](): void {
+    for (const signal of SIGNALS) process.off(signal, this.#abort);
+  }
+}
+
+/** The rows that a command prints. */
+export interface PrintedRows<Row> {
+  /** What the rows are called, such as `clients`; the member of the JSON document that contains them. */
+  name: string;
+  rows: AsyncIterable<Row> | Iterable<Row>;
+  /** The names of the columns, as a line of text. */
+  head?: string;
+  /** The text if there are no rows. */
+  empty?: string;
+  /** Whether each row is a JSON document on a line, instead of a member of one that has an end. */
+  isLines?: boolean;
+  /** Returns a row as it appears in the JSON document. */
+  view(row: Row): object;
+  /** Returns a row as a line of text. */
+  line(row: Row): string;
+}
+
+/** Prints rows as they arrive, so that few are in memory, and returns the exit code 0. */
+export async function printRows<Row>(
+  { json, print }: Pick<CommandInput, 'json' | 'print'>,
+  { name, rows, head = '', empty = `No ${name.replace('_', ' ')}.\n`, isLines = false, view, line }: PrintedRows<Row>,
+): Promise<number> {
+  let count = 0;
+  const isDocument = json && !isLines;
+  if (isDocument) print(`{"${name}":[`);
+  for await (const row of rows) {
+    if (isDocument) print(`${count === 0 ? '' : ','}${JSON.stringify(view(row))}`);
+    else print(json ? `${JSON.stringify(view(row))}\n` : `${count === 0 ? head : ''}${line(row)}`);
+    count += 1;
+  }
+  if (isDocument) print(']}\n');
+  else if (count === 0 && !json) print(empty);
+  return EXIT_OK;
+}

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
-import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { KeyedMutex } from '../../lib/semaphore.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
 import { type BusDatabase, EmbeddedStore, isWhole, type ReadPosition } from './embedded-store.ts';

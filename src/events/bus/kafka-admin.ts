@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Admin, ITopicMetadata } from 'kafkajs';
-import { backoffMs } from '../../lib/backoff.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
+import { backoffMs } from '../../lib/work-loop.ts';
 import { causes } from '../../platform/errors.ts';
 import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag, isDeadLetterTopic } from './event-bus.ts';
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';

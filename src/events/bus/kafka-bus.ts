@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Producer, TopicMessages } from 'kafkajs';
-import { backoffMs, pause } from '../../lib/backoff.ts';
 import { encodePlainMessages, PlainMessage } from '../../lib/fast/kafka-encoding.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
+import { backoffMs, pause } from '../../lib/work-loop.ts';
 import {
   type BusLog,
   BusUnavailableError,

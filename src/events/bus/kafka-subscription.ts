@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
-import { backoffMs, pause } from '../../lib/backoff.ts';
+import { backoffMs, pause } from '../../lib/work-loop.ts';
 import {
   type BusLog,
   type IncomingMessage,

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
-import { backoffMs } from '../../lib/backoff.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
+import { backoffMs } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { insertRows, textColumn } from '../../platform/database/row-sets.ts';

@@ -1,5 +1,5 @@
 import { type Builder, connectionOf, declaredColumns, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import { connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
 import { searchInput, textInput } from '../../lib/input.ts';
 import { type AccountPages, type AccountRow, account } from './accounts.service.ts';
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { getGraphql } from '../../api/rest/graphql.rest.ts';
 import { route } from '../../api/rest/route.ts';
+import { getGraphql } from '../../api/rest/system.rest.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { sendPieces } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { notFound } from '../../platform/errors.ts';
 import { outsideRequest } from '../../platform/waiting-request.ts';
-import type { AuditExports } from './audit-exports.service.ts';
+import type { AuditExports } from './audit-records.service.ts';
 
 const downloadPath = z.object({ id: uuidInput(), key: uuidInput() });
 

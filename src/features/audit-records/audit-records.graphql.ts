@@ -1,16 +1,14 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { withoutNulls } from '../../api/graphql/kit/camel-input.ts';
-import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
+import { withoutNulls } from '../../api/graphql/kit/field-options.ts';
 import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import { callerOf, connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
 import type { AuditFilter, AuditRecordRow } from '../../audit/audit-filter.ts';
-import type { AuditExportRow } from '../../audit/export/stored-export.ts';
+import type { AuditExportRow } from '../../audit/export/export-targets.ts';
 import { textInput, wholeNumberInput } from '../../lib/input.ts';
 import { pgFromInstant } from '../../lib/instants.ts';
-import type { AuditExportPages, AuditExports } from './audit-exports.service.ts';
-import type { AuditPages } from './audit-records.service.ts';
+import type { AuditExportPages, AuditExports, AuditPages } from './audit-records.service.ts';
 
 declare module '../../api/shared/services.ts' {
   interface FeatureServices {

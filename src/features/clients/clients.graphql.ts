@@ -1,9 +1,13 @@
 import { type ClientPages, type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
-import { loaderPerOperation, tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
+import { parsedArgument } from '../../api/graphql/kit/field-options.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import {
+  connectionResolver,
+  loaderPerOperation,
+  rowResolver,
+  tenantAndAdministrator,
+} from '../../api/graphql/kit/resolvers.ts';
 import { clientInput, clientPatchInput, GRANT_TYPES, GRANTS, rotationInput } from './client.input.ts';
 import type { ClientAdministration, ClientWithSecret } from './client-administration.service.ts';
 

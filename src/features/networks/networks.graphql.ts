@@ -1,8 +1,7 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { withoutNulls } from '../../api/graphql/kit/camel-input.ts';
-import { IDEMPOTENT } from '../../api/graphql/kit/field-traits.ts';
+import { IDEMPOTENT, withoutNulls } from '../../api/graphql/kit/field-options.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, ownedConnectionResolver } from '../../api/graphql/kit/pages.ts';
+import { connectionResolver, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
 import { uuidInput } from '../../lib/input.ts';
 import type { CurrencyRow, NetworkRow, Networks } from './networks.service.ts';
 

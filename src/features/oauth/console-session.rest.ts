@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import { CONSOLE_IDLE_SECONDS } from '../../access/tokens/token-issuer.ts';
 import { type Route, route, sendEmpty } from '../../api/rest/route.ts';
-import { showConsole } from '../../api/rest/static-files.rest.ts';
+import { showConsole } from '../../api/rest/system.rest.ts';
 import type { Files } from '../../api/shared/served-files.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';

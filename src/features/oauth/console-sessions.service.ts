@@ -1,7 +1,7 @@
 import type { ClientRecord } from '../../access/identity/callers.ts';
-import type { Throttle } from '../../access/limits/throttle.ts';
+import type { Throttle } from '../../access/limits/client-limits.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
-import type { RefreshClaims } from '../../access/tokens/refresh.rules.ts';
+import type { RefreshClaims } from '../../access/tokens/claims.rules.ts';
 import type { RefreshTokens, Revocations } from '../../access/tokens/revocations.ts';
 import type { TokenVerifier } from '../../access/tokens/token-authenticator.ts';
 import { callerAddress } from '../../lib/ip-address.ts';

@@ -5,7 +5,7 @@ import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenManagement } from '../../access/tokens/token-management.ts';
 import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../../api/openapi/operation.ts';
 import { route } from '../../api/rest/route.ts';
-import { serveFiles } from '../../api/rest/static-files.rest.ts';
+import { serveFiles } from '../../api/rest/system.rest.ts';
 import { JSON_TEXT, KEPT, ServedFiles } from '../../api/shared/served-files.ts';
 import { BODY_WEIGHT, bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';

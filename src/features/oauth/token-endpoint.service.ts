@@ -1,10 +1,10 @@
 import type { LoginOrigin } from '../../access/credentials/login-locks.ts';
 import type { ClientRecord } from '../../access/identity/callers.ts';
-import type { Throttle, WrongSecrets } from '../../access/limits/throttle.ts';
+import type { Throttle, WrongSecrets } from '../../access/limits/client-limits.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { Sessions } from '../../access/revocation/sessions.ts';
 import type { PasswordCheck, SupervisorRecord } from '../../access/supervisors/supervisors.service.ts';
-import type { RefreshClaims } from '../../access/tokens/refresh.rules.ts';
+import type { RefreshClaims } from '../../access/tokens/claims.rules.ts';
 import { isOfClient, type RefreshTokens, type Revocations, type SpentTokens } from '../../access/tokens/revocations.ts';
 import type { TokenIssuer, TokenResponse } from '../../access/tokens/token-issuer.ts';
 import { isUuid } from '../../lib/input.ts';

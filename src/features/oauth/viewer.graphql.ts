@@ -2,7 +2,7 @@ import type { Principal } from '../../access/identity/callers.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { Supervisors } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, implement } from '../../api/graphql/kit/builder.ts';
-import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
+import { callerOf } from '../../api/graphql/kit/resolvers.ts';
 
 declare module '../../api/shared/services.ts' {
   interface FeatureServices {

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { decodeUtf8, JsonError, parseJson } from '../../lib/json.ts';
 import { isRefusedValue } from '../../platform/database/sql-state.ts';
 import { parseReferenceChange } from './reference.input.ts';
+import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference.rules.ts';
 import type { Reference } from './reference.service.ts';
-import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference-kinds.rules.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;

@@ -8,8 +8,8 @@ import {
 import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
 import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
 import { parseReferenceChange } from './reference.input.ts';
+import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference.rules.ts';
 import type { Reference } from './reference.service.ts';
-import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference-kinds.rules.ts';
 
 interface HandlerDependencies {
   bus: Pick<EventBus, 'publish'>;

@@ -11,7 +11,7 @@ import {
   type ReferenceRow,
   TABLES,
   UnfitReferenceError,
-} from './reference-kinds.rules.ts';
+} from './reference.rules.ts';
 
 const MAX_VERSION = 2n ** 63n - 1n;
 

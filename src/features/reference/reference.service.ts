@@ -2,15 +2,16 @@ import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState, UNIQUE_VIOLATION } from '../../platform/database/sql-state.ts';
 import { settleAssets } from '../transactions/asset-settlement.service.ts';
-import { outcomeOf, type Tombstone } from './reference.rules.ts';
-import { type ParkedRow, parentOf, ReferenceStore, type StoredState, type VersionedRow } from './reference.store.ts';
 import {
   isParent,
+  outcomeOf,
   type ParentColumn,
   type ReferenceChange,
   type ReferenceKind,
   TABLES,
-} from './reference-kinds.rules.ts';
+  type Tombstone,
+} from './reference.rules.ts';
+import { type ParkedRow, parentOf, ReferenceStore, type StoredState, type VersionedRow } from './reference.store.ts';
 
 /**
  * The result of applying changes. A change that is counted nowhere had no effect: its version was not higher, or it was

@@ -2,15 +2,16 @@ import type { Db } from '../../platform/database/database.ts';
 import { insertRows } from '../../platform/database/row-sets.ts';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
-import type { KnownState, Tombstone } from './reference.rules.ts';
 import {
   isOfNode,
+  type KnownState,
   type ParentColumn,
   type ReferenceChange,
   type ReferenceKind,
   type ReferenceRow,
   TABLES,
-} from './reference-kinds.rules.ts';
+  type Tombstone,
+} from './reference.rules.ts';
 
 /**
  * What the database holds about one id, with its tenant; `nodeId` is null for a kind without tenants and for an id

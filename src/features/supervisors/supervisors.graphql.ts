@@ -2,10 +2,14 @@ import type { LoginLocks } from '../../access/credentials/login-locks.ts';
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
 import type { SupervisorPages, SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
-import { callerOf, loaderPerOperation, tenantAndAdministrator } from '../../api/graphql/kit/graphql-context.ts';
+import { parsedArgument } from '../../api/graphql/kit/field-options.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver } from '../../api/graphql/kit/pages.ts';
+import {
+  callerOf,
+  connectionResolver,
+  loaderPerOperation,
+  tenantAndAdministrator,
+} from '../../api/graphql/kit/resolvers.ts';
 import { currentPasswordInput, passwordInput, roleInput, supervisorInput } from './supervisor.input.ts';
 import type { SupervisorAdministration } from './supervisor-administration.service.ts';
 

@@ -1,8 +1,7 @@
 import { Counter } from 'prom-client';
 import { PoisonError } from '../../events/bus/event-bus.ts';
-import { backoffMs, pause } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
-import { WorkLoop } from '../../lib/work-loop.ts';
+import { backoffMs, pause, WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
 import { type NewTransaction, parseRegistration } from './notification.input.ts';

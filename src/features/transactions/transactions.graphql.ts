@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { type Builder, enumOf, implement, needs, pagesOf } from '../../api/graphql/kit/builder.ts';
-import { COUNTS_ROWS, IDEMPOTENT } from '../../api/graphql/kit/field-traits.ts';
-import { loaderPerOperation } from '../../api/graphql/kit/graphql-context.ts';
+import { COUNTS_ROWS, IDEMPOTENT } from '../../api/graphql/kit/field-options.ts';
 import { badInputError, DuplicateError, errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver } from '../../api/graphql/kit/pages.ts';
+import { connectionResolver, loaderPerOperation } from '../../api/graphql/kit/resolvers.ts';
 import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { compareInstants } from '../../lib/instants.ts';
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';

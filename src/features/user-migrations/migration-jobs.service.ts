@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { backoffMs } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { WorkLoop } from '../../lib/work-loop.ts';
+import { backoffMs, WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { Refusal } from '../../platform/errors.ts';
-import { endRowOf, failedBytesOf, isTooMuch, type RowBatch, rowBatches } from './migration-batches.service.ts';
 import {
   LEASE_MS,
   type Lease,
@@ -16,7 +14,14 @@ import {
   type WantedJob,
 } from './migrations.store.ts';
 import { countsOf, faultRowOf, outcomeRowOf, RowApplication } from './row-application.service.ts';
-import type { UserMigrations } from './user-migrations.service.ts';
+import {
+  endRowOf,
+  failedBytesOf,
+  isTooMuch,
+  type RowBatch,
+  rowBatches,
+  type UserMigrations,
+} from './user-migrations.service.ts';
 
 /**
  * Matches the classes of SQLSTATE after which the same statement may succeed later: connections (08), authorization

@@ -1,7 +1,5 @@
 import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
-import { traits } from '../../api/graphql/kit/field-traits.ts';
-import { callerOf, type GraphqlContext } from '../../api/graphql/kit/graphql-context.ts';
+import { parsedArgument, traits } from '../../api/graphql/kit/field-options.ts';
 import {
   DuplicateError,
   errorsOf,
@@ -9,7 +7,13 @@ import {
   PreconditionError,
   ValidationError,
 } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import {
+  callerOf,
+  connectionResolver,
+  type GraphqlContext,
+  ownedConnectionResolver,
+  rowResolver,
+} from '../../api/graphql/kit/resolvers.ts';
 import { notFound } from '../../platform/errors.ts';
 import { CSV_COLUMNS } from './csv.rules.ts';
 import { migrateUserInput, migrateUsersInput } from './migration.input.ts';

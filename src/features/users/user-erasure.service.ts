@@ -2,7 +2,7 @@ import type { AuditErasure } from '../../audit/erasure.ts';
 import { noteUsers } from '../../audit/noted-users.ts';
 import type { IdempotentResponses } from '../../idempotency/idempotent-responses.ts';
 import { cutTo, isUuid } from '../../lib/input.ts';
-import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { KeyedMutex } from '../../lib/semaphore.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { holdIdentifier } from '../../platform/database/identifier-column.ts';
 import { notFound, serviceUnavailable } from '../../platform/errors.ts';

@@ -1,7 +1,6 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { callerOf } from '../../api/graphql/kit/graphql-context.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import { callerOf, connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
 import { searchInput } from '../../lib/input.ts';
 import type { UserErasure } from './user-erasure.service.ts';
 import type { UserRow } from './users.rules.ts';

@@ -1,6 +1,5 @@
 import { type Builder, implement, inputOf, type Members, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument } from '../../api/graphql/kit/camel-input.ts';
-import { traits } from '../../api/graphql/kit/field-traits.ts';
+import { parsedArgument, traits } from '../../api/graphql/kit/field-options.ts';
 import { OPERATORS } from '../../tables/wallet-rule-content.ts';
 import type { Explanation } from './evaluate.rules.ts';
 import {

@@ -1,6 +1,6 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { withoutNulls } from '../../api/graphql/kit/camel-input.ts';
-import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import { withoutNulls } from '../../api/graphql/kit/field-options.ts';
+import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
 import { hasDecimalForm } from '../../lib/decimal.ts';
 import { textInput } from '../../lib/input.ts';
 import { ExactNumber } from '../../lib/json.ts';

@@ -1,6 +1,10 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { loaderPerOperation } from '../../api/graphql/kit/graphql-context.ts';
-import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../api/graphql/kit/pages.ts';
+import {
+  connectionResolver,
+  loaderPerOperation,
+  ownedConnectionResolver,
+  rowResolver,
+} from '../../api/graphql/kit/resolvers.ts';
 import { uuidInput } from '../../lib/input.ts';
 import type { AccountRow } from '../accounts/accounts.service.ts';
 import type { WalletPages, WalletRow } from './wallets.service.ts';

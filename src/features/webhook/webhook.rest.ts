@@ -8,7 +8,7 @@ import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import { counterBy } from '../../lib/meters.ts';
 import { nfc } from '../../lib/spelling.ts';
-import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
+import { MemoryFailureCounts } from '../../platform/cache/cache.ts';
 import { BASIC_CHALLENGE, Refusal } from '../../platform/errors.ts';
 import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
 import type { NotificationPublisher } from '../transactions/transaction-messages.service.ts';

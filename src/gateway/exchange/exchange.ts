@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { RequestHandler } from 'express';
 import type { Caller, ClientRecord, Principal, SignedToken } from '../../access/identity/callers.ts';
 import type { ClientGuards } from '../../access/limits/client-guards.ts';
-import type { maskHeaders } from '../../audit/mask-headers.ts';
+import type { maskHeaders } from '../../audit/mask-form.ts';
 import type { SecretNames } from '../../audit/masked-names.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
 import type { Span } from '../../lib/tracing.ts';

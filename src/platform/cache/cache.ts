@@ -1,4 +1,14 @@
-import type { CountedFailure, CountedRequest, RequestLimits } from './counts.rules.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import {
+  type CountedFailure,
+  type CountedRequest,
+  countRequest,
+  FAILURE_WINDOW_MS,
+  NOTHING_COUNTED,
+  type RequestCounts,
+  type RequestLimits,
+  secondsLeft,
+} from './counts.rules.ts';
 
 /** Thrown when the cache does not respond or rejects a command, which may or may not have taken effect. The message has the reply. */
 export class CacheUnavailableError extends Error {
@@ -47,4 +57,90 @@ export interface Cache {
   checkHealth(): Promise<void>;
 
   stop(): Promise<void>;
+}
+
+const MAX_KEYS = 50_000;
+
+/** The failures that one process has counted, for at most 50,000 keys: beyond that, the oldest window is forgotten. */
+export class MemoryFailureCounts {
+  /** The failures by key, in the order in which their windows began. */
+  readonly #failures = new Map<string, { startedAtMs: number; count: number }>();
+  readonly #maxKeys: number;
+
+  constructor(maxKeys = MAX_KEYS) {
+    this.#maxKeys = maxKeys;
+  }
+
+  count(key: string, nowMs: number, step: 0 | 1 = 1): CountedFailure {
+    const known = this.#failures.get(key);
+    if (known && nowMs < known.startedAtMs + FAILURE_WINDOW_MS) {
+      known.count += step;
+      return { count: known.count, resetInSeconds: secondsLeft(known.startedAtMs, nowMs) };
+    }
+    this.#failures.delete(key);
+    this.#forgetOldest(nowMs);
+    this.#failures.set(key, { startedAtMs: nowMs, count: step });
+    return { count: step, resetInSeconds: secondsLeft(nowMs, nowMs) };
+  }
+
+  #forgetOldest(nowMs: number): void {
+    for (const [key, { startedAtMs }] of this.#failures) {
+      if (this.#failures.size < this.#maxKeys && nowMs < startedAtMs + FAILURE_WINDOW_MS) return;
+      this.#failures.delete(key);
+    }
+  }
+}
+
+const MAX_CLIENTS = 10_000;
+
+/**
+ * The requests that one process has counted, for at most 10,000 clients: beyond that, the client whose last request was
+ * longest ago is forgotten.
+ */
+export class MemoryRequestCounts {
+  readonly #counts: BoundedMap<string, RequestCounts>;
+
+  constructor(maxClients = MAX_CLIENTS) {
+    this.#counts = new BoundedMap(maxClients);
+  }
+
+  count(clientId: string, limits: RequestLimits, nowMs: number, seed: number | undefined): CountedRequest {
+    const counted = countRequest(this.#counts.get(clientId) ?? NOTHING_COUNTED, limits, nowMs, seed);
+    if (counted.outcome !== 'counted' && seed === undefined) return counted;
+    this.#counts.set(clientId, counted);
+    return counted;
+  }
+
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  /** Forgets the counts of a client. Returns false if there were none. */
+  forget(clientId: string): boolean {
+    return this.#counts.delete(clientId);
+  }
+}
+
+/** The cache of a single process. */
+export class MemoryCache implements Cache {
+  readonly #requests = new MemoryRequestCounts();
+  readonly #failures = new MemoryFailureCounts();
+  #position = '';
+
+  countRequest(clientId: string, limits: RequestLimits, nowMs: number, seed: number | undefined): CountedRequest {
+    return this.#requests.count(clientId, limits, nowMs, seed);
+  }
+
+  countFailure(key: string, nowMs: number, step?: 0 | 1): CountedFailure {
+    return this.#failures.count(key, nowMs, step);
+  }
+
+  async raisePosition(position: string): Promise<string> {
+    if (position > this.#position) this.#position = position;
+    return this.#position;
+  }
+
+  async checkHealth(): Promise<void> {}
+
+  async stop(): Promise<void> {}
 }

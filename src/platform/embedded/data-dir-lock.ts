@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { FileLock } from '../../lib/file-lock.ts';
-import { makeFolder } from '../../lib/files.ts';
+import { FileLock, makeFolder } from '../../lib/files.ts';
 import { StartError } from '../errors.ts';
 
 /**

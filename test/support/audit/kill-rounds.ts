@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { Finding } from '../../../src/audit/verification/findings.ts';
+import type { Finding } from '../../../src/audit/verification/sealed.ts';
 import { rows } from '../oauth/clients.ts';
 import { startInstance } from '../start/process.ts';
 import { verified } from './chain-fixture.ts';

@@ -22,8 +22,11 @@ import { databaseEventLog } from '../../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../../src/events/streams/wake-ups.ts';
 import { AttentionFinder } from '../../../src/features/attention/attention.service.ts';
-import { AuditExportPages, AuditExports } from '../../../src/features/audit-records/audit-exports.service.ts';
-import { AuditPages } from '../../../src/features/audit-records/audit-records.service.ts';
+import {
+  AuditExportPages,
+  AuditExports,
+  AuditPages,
+} from '../../../src/features/audit-records/audit-records.service.ts';
 import { Search } from '../../../src/features/search/search.service.ts';
 import type { TransactionTopic } from '../../../src/features/transactions/type-codes.rules.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';

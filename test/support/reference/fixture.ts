@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { REFERENCE_KINDS } from '../../../src/events/bus/topics.ts';
 import { parseReferenceChange } from '../../../src/features/reference/reference.input.ts';
-import { Reference } from '../../../src/features/reference/reference.service.ts';
 import {
   type LogPosition,
   type ReferenceChange,
   type ReferenceKind,
   TABLES,
-} from '../../../src/features/reference/reference-kinds.rules.ts';
+} from '../../../src/features/reference/reference.rules.ts';
+import { Reference } from '../../../src/features/reference/reference.service.ts';
 import type { Database, Db } from '../../../src/platform/database/database.ts';
 
 export const NOW = '2026-11-21T12:00:00.000Z';

@@ -21,12 +21,11 @@ import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
-import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
+import { freshContext, type GraphqlContext } from '../kit/resolvers.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
-import { EventExecutions, type EventSource } from './event-executions.ts';
 import { withIdempotency } from './keyed-execution.ts';
 import { OperationObserver } from './operation-observer.ts';
-import { resultKeyOf, SharedResults } from './shared-results.ts';
+import { EventExecutions, type EventSource, resultKeyOf, SharedResults } from './shared-results.ts';
 
 /** The maximum number of lexical tokens in a document. */
 const MAX_TOKENS = 1_000;

@@ -9,9 +9,9 @@ import {
 import { limitedJson } from '../../../lib/json-slices.ts';
 import { heldMemory } from '../../../platform/waiting-request.ts';
 import type { FeatureServices } from '../../shared/services.ts';
-import { traitsOf } from '../kit/field-traits.ts';
-import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
+import { traitsOf } from '../kit/field-options.ts';
 import { originOf } from '../kit/graphql-errors.ts';
+import { callerOf, type GraphqlContext } from '../kit/resolvers.ts';
 import { badRequest, type OperationRequest, rootFieldsOf } from './documents.ts';
 import { MAX_RESULT_BYTES, type MaskedResult, pageTooLarge } from './error-masking.ts';
 

@@ -16,8 +16,7 @@ import { camelName } from '../../../lib/camel-name.ts';
 import { readField } from '../../../lib/fields.ts';
 import type { Instant } from '../../../lib/instants.ts';
 import type { ExactNumber } from '../../../lib/json.ts';
-import { COUNTS_ROWS } from './field-traits.ts';
-import type { GraphqlContext } from './graphql-context.ts';
+import { COUNTS_ROWS } from './field-options.ts';
 import {
   badInputError,
   ForbiddenError,
@@ -26,6 +25,7 @@ import {
   NotFoundError,
   ValidationError,
 } from './graphql-errors.ts';
+import type { GraphqlContext } from './resolvers.ts';
 import type { Upload } from './upload.ts';
 
 /** The rows of the object types that other nouns refer to by name. Each noun declares its own. */

@@ -5,7 +5,7 @@ import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../..
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { camelName } from '../../../lib/camel-name.ts';
 import { type DuplicateReason, Refusal, type RefusalCode } from '../../../platform/errors.ts';
-import type { GraphqlContext } from './graphql-context.ts';
+import type { GraphqlContext } from './resolvers.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
 export interface InputIssue {

@@ -23,7 +23,7 @@ import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
 import { declaredVariables, fragmentsOf, type GraphqlBatch, limitError, operationsOf } from '../execution/documents.ts';
-import { traitsOf } from '../kit/field-traits.ts';
+import { traitsOf } from '../kit/field-options.ts';
 
 const MAX_DEPTH = 15;
 const MAX_ALIASES = 30;

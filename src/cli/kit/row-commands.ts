@@ -2,10 +2,9 @@ import type { buildAccessPages } from '../../app/access.ts';
 import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { KeysetList } from '../../platform/database/keyset-list.ts';
-import { type CommandBody, CommandError } from './command.ts';
+import { type CommandBody, CommandError, type CommandInput, type PrintedRows, printRows } from './command.ts';
 import { text, uuid } from './flags.ts';
-import { nodesOf, openReading } from './open-services.ts';
-import { type PrintedRows, printRows } from './print-rows.ts';
+import { changed, nodesOf, type openAdministration, openReading } from './open-services.ts';
 
 const PAGE_SIZE = 500;
 
@@ -52,4 +51,35 @@ async function* rowsOf<Row extends { id: string; created_at: string }>(
       after = { at: last.created_at, id: last.id };
     }
   }
+}
+
+/** Makes the command of a change. */
+export function changeCommand<Given, Row extends object>(
+  change: Pick<CommandBody, 'description' | 'flags' | 'examples'> & {
+    noun: 'client' | 'supervisor' | 'user';
+    /** What the id is called in the usage. */
+    positional?: string;
+    /** Reads the flags. @throws UsageError for invalid ones. */
+    readFlags(input: CommandInput): Given;
+    change(
+      services: Awaited<ReturnType<typeof openAdministration>>,
+      nodeId: string,
+      id: string,
+      values: Given,
+    ): Promise<Row>;
+    /** Returns what the row is now, behind its name. */
+    now(row: Row): string;
+  },
+): CommandBody {
+  const { noun, positional = 'ID', readFlags, now, ...body } = change;
+  return {
+    ...body,
+    positionals: [positional],
+    async run(input) {
+      const id = uuid(positional, input.positionals[0]);
+      const read = readFlags(input);
+      const row = await changed(input, noun, id, (services, nodeId) => change.change(services, nodeId, id, read));
+      return input.answer(row, `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${id} is ${now(row)}.\n`);
+    },
+  };
 }
