@@ -9,48 +9,16 @@ import type { Context } from './context.ts';
 
 /** Returns the metrics of a process: metrics of every process and of its role. */
 export function metricsOf(context: Context): Metric[] {
-  const { config, database, telemetry, limits, throttle, rejectedWebhooks, guards, nowMs } = context;
+  const { config, database, health, changes, outbox, streams, spool, auditWriter, memory, gasFees } = context;
+  const { telemetry, limits, throttle, rejectedWebhooks, guards, nowMs } = context;
   const { requests, operations, bus, exported } = telemetry;
   const always = [
-    buildInfo(context),
-    ...partMetrics(context),
-    ...bus.metrics,
-    ...database.metrics,
-    exported,
-    context.transactions.flagged,
-    loopMetric(context),
-    ...spoolMetrics(context),
-  ];
-  const ofGateway = [
-    ...requests.metrics,
-    ...telemetry.connections.metrics,
-    ...memoryMetrics(context),
-    operations,
-    telemetry.toolOutcomes,
-    limits.countedAlone,
-    guards.decisions,
-    throttle.wrongSecrets,
-    context.wrongSecrets.longest,
-    rejectedWebhooks.rejections,
-    rejectedWebhooks.wrongPasswords,
-    ...streamMetrics(context),
-    gasFeeMetric(context),
-  ];
-  const ofWorker = [...backlogMetrics({ db: database.db, nowMs }), ...lagMetrics(bus)];
-  return [...always, ...(config.role === 'worker' ? [] : ofGateway), ...(config.role === 'gateway' ? [] : ofWorker)];
-}
-
-function buildInfo({ config, health }: Context): Metric {
-  return gauges({
-    name: 'portcullis_build_info',
-    help: 'Always 1; the labels contain the version and the role.',
-    labelNames: ['version', 'role'],
-    read: () => [[{ version: health.report().version, role: config.role }, 1]],
-  });
-}
-
-function partMetrics({ health, changes }: Context): Metric[] {
-  return [
+    gauges({
+      name: 'portcullis_build_info',
+      help: 'Always 1; the labels contain the version and the role.',
+      labelNames: ['version', 'role'],
+      read: () => [[{ version: health.report().version, role: config.role }, 1]],
+    }),
     gauges({
       name: 'portcullis_part_up',
       help: '1 if the last health check of the dependency succeeded, otherwise 0.',
@@ -62,25 +30,21 @@ function partMetrics({ health, changes }: Context): Metric[] {
       'Seconds since this process last started a successful read of revocations.',
       () => changes.ageMs / 1_000,
     ),
-  ];
-}
-
-function loopMetric({ config: { role }, outbox, streams }: Context): Metric {
-  return gauges({
-    name: 'portcullis_loop_age_seconds',
-    help: 'Seconds since a background loop last began a pass: outbox (publishes events), event_log (reads events for subscribers; 0 without any).',
-    labelNames: ['loop'],
-    read: () => [
-      ...(role === 'gateway' ? [] : [[{ loop: 'outbox' }, outbox.ageMs / 1_000] as const]),
-      ...(role === 'worker' ? [] : [[{ loop: 'event_log' }, streams.tailersAgeMs / 1_000] as const]),
-    ],
-  });
-}
-
-function spoolMetrics({ spool, auditWriter, auditLost, auditUnrecorded }: Context): Metric[] {
-  return [
-    auditLost,
-    auditUnrecorded,
+    ...bus.metrics,
+    ...database.metrics,
+    exported,
+    context.transactions.flagged,
+    gauges({
+      name: 'portcullis_loop_age_seconds',
+      help: 'Seconds since a background loop last began a pass: outbox (publishes events), event_log (reads events for subscribers; 0 without any).',
+      labelNames: ['loop'],
+      read: () => [
+        ...(config.role === 'gateway' ? [] : [[{ loop: 'outbox' }, outbox.ageMs / 1_000] as const]),
+        ...(config.role === 'worker' ? [] : [[{ loop: 'event_log' }, streams.tailersAgeMs / 1_000] as const]),
+      ],
+    }),
+    context.auditLost,
+    context.auditUnrecorded,
     gauge(
       'portcullis_audit_spool_records',
       'Audit records in the spool that are not in the database yet.',
@@ -114,34 +78,35 @@ function spoolMetrics({ spool, auditWriter, auditLost, auditUnrecorded }: Contex
       () => auditWriter.isFailing,
     ),
   ];
-}
-
-function memoryMetrics({ memory }: Context): Metric[] {
-  const labelNames = ['account'] as const;
-  return [
+  const ofGateway = [
+    ...requests.metrics,
+    ...telemetry.connections.metrics,
     gauges({
       name: 'portcullis_held_memory_bytes',
       help: 'Estimated memory that requests in progress hold, by kind of account (tenant, webhook, authentication, unidentified).',
-      labelNames,
+      labelNames: ['account'],
       read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.summaryOf(account).bytes]),
     }),
     gauges({
       name: 'portcullis_memory_accounts_near_limit',
       help: 'Memory accounts that hold more than 80% of an equal share of the total, by kind of account.',
-      labelNames,
+      labelNames: ['account'],
       read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.summaryOf(account).near]),
     }),
     counters({
       name: 'portcullis_memory_refusals_total',
       help: 'Requests refused because their account held the most memory, by kind of account.',
-      labelNames,
+      labelNames: ['account'],
       read: () => ACCOUNT_KINDS.map((account) => [{ account }, memory.refusals[account]]),
     }),
-  ];
-}
-
-function streamMetrics({ streams }: Context): Metric[] {
-  return [
+    operations,
+    telemetry.toolOutcomes,
+    limits.countedAlone,
+    guards.decisions,
+    throttle.wrongSecrets,
+    context.wrongSecrets.longest,
+    rejectedWebhooks.rejections,
+    rejectedWebhooks.wrongPasswords,
     gauge(
       'portcullis_subscriptions',
       'Open subscriptions, over event streams and WebSockets.',
@@ -152,16 +117,15 @@ function streamMetrics({ streams }: Context): Metric[] {
       'Tenants whose event log this process reads for subscribers.',
       () => streams.load.tailers,
     ),
+    gauges({
+      name: 'portcullis_gas_fee_networks',
+      help: 'Networks, by state of their gas fee (fresh, stale, unavailable, unasked).',
+      labelNames: ['state'],
+      read: () => Object.entries(gasFees.states()).map(([state, count]) => [{ state }, count]),
+    }),
   ];
-}
-
-function gasFeeMetric({ gasFees }: Context): Metric {
-  return gauges({
-    name: 'portcullis_gas_fee_networks',
-    help: 'Networks, by state of their gas fee (fresh, stale, unavailable, unasked).',
-    labelNames: ['state'],
-    read: () => Object.entries(gasFees.states()).map(([state, count]) => [{ state }, count]),
-  });
+  const ofWorker = [...backlogMetrics({ db: database.db, nowMs }), ...lagMetrics(bus)];
+  return [...always, ...(config.role === 'worker' ? [] : ofGateway), ...(config.role === 'gateway' ? [] : ofWorker)];
 }
 
 /**
