@@ -88,7 +88,12 @@ export class AuditRetention {
 
   async #makePartition({ name, from }: Month): Promise<void> {
     if ((await this.#partitions()).includes(name)) return;
-    await this.#withLock(async () => {
+    await this.#deps.db.transaction(async () => {
+      const [row] = await this.#unscoped().raw(
+        (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
+      );
+      if (!row?.taken) return;
+      await this.#waitBriefly();
       await this.#unscoped().raw((sql) => sql`select audit_make_month(${from}::date)`);
     });
   }
@@ -163,21 +168,6 @@ export class AuditRetention {
         select relid::regclass::text as name from pg_partition_tree('audit_records') where level = 1`,
     );
     return rows.map(({ name }) => name);
-  }
-
-  /**
-   * Runs `work` in a separate transaction, unless another process holds the advisory lock.
-   */
-  async #withLock(work: () => Promise<void>): Promise<void> {
-    await this.#deps.db.transaction(async () => {
-      const unscoped = this.#unscoped();
-      const [row] = await unscoped.raw(
-        (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
-      );
-      if (!row?.taken) return;
-      await this.#waitBriefly();
-      await work();
-    });
   }
 
   /** Makes the transaction wait at most 2 s for a table lock, because inserts of audit records queue behind it. */

@@ -196,8 +196,6 @@ const HIDEABLE = new RegExp(
   'iu',
 );
 
-const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');
-
 /** Matches what may be a name, and no document or sentence. */
 const NAME = /^[^"{}=,\\]{1,64}$/;
 

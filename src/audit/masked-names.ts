@@ -33,7 +33,8 @@ const PAIRS = /[[,]\s*\[/;
 /** Matches an assignment, except within a time in ISO 8601, a scheme, and what may be one of them in escapes or other letters. */
 const MAY_ASSIGN = /[:=](?<!\d-\d\dT\d\d(?::\d\d){0,2}:)|[^\0-\x7f]|[%\\]|bearer|basic/i;
 const MAY_ESCAPE = /[%\\]/;
-const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');
+/** Matches the name of a value that a label beside it describes. */
+export const IS_LABELLED = new RegExp(`^(?:${LABELLED_VALUE})$`, 'i');
 
 /** Returns a text in lower case without ligatures and the like; accents follow their letters. */
 function folded(text: string): string {

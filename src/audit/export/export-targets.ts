@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import {
   appendFileSync,
   closeSync,
@@ -17,7 +17,7 @@ import type { Selectable } from 'kysely';
 import { FileLock, makeFolder, writeWhole } from '../../lib/files.ts';
 import type { Db, DbAndClock } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { type ExportState, FILES } from './record-export.ts';
+import type { ExportState } from './record-export.ts';
 
 const PROGRESS = 'progress.json';
 const LOCK = 'lock';
@@ -38,8 +38,8 @@ export interface ExportTarget<State> {
   readonly saved: State | undefined;
   append(name: string, text: string): void;
   save(state: State): void | Promise<void>;
-  /** Returns the size of each file in bytes, and its SHA-256 in hexadecimal digits. */
-  digests(): Promise<Record<string, { bytes: number; sha256: string }>>;
+  /** Yields the bytes of a file, as far as they are saved. */
+  read(name: string): AsyncIterable<Uint8Array>;
   /** Writes the last files of the export, which cannot be continued any more. `findings` are those of the verification. */
   finish(files: Record<string, string | Buffer>, findings: number): void | Promise<void>;
 }
@@ -85,14 +85,8 @@ export class ExportFolder<State> implements ExportTarget<State>, Disposable {
     writeWhole(join(this.path, PROGRESS), JSON.stringify({ sizes, state }));
   }
 
-  async digests(): Promise<Record<string, { bytes: number; sha256: string }>> {
-    const digests: Record<string, { bytes: number; sha256: string }> = {};
-    for (const [name, fd] of this.#files) {
-      const digest = createHash('sha256');
-      for await (const part of createReadStream(join(this.path, name))) digest.update(part);
-      digests[name] = { bytes: fstatSync(fd).size, sha256: digest.digest('hex') };
-    }
-    return digests;
+  read(name: string): AsyncIterable<Uint8Array> {
+    return createReadStream(join(this.path, name));
   }
 
   finish(files: Record<string, string | Buffer>): void {
@@ -164,18 +158,8 @@ export class StoredExport implements ExportTarget<ExportState> {
     });
   }
 
-  async digests(): Promise<Record<string, { bytes: number; sha256: string }>> {
-    const digests: Record<string, { bytes: number; sha256: string }> = {};
-    for (const name of Object.values(FILES)) {
-      const digest = createHash('sha256');
-      let bytes = 0;
-      for await (const chunk of storedFile(this.#db, this.#row, name)) {
-        digest.update(chunk);
-        bytes += chunk.length;
-      }
-      digests[name] = { bytes, sha256: digest.digest('hex') };
-    }
-    return digests;
+  read(name: string): AsyncIterable<Uint8Array> {
+    return storedFile(this.#db, this.#row, name);
   }
 
   finish(files: Record<string, string | Buffer>, findings: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { type KeyObject, sign } from 'node:crypto';
+import { createHash, type KeyObject, sign } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expressionBuilder } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
@@ -178,13 +178,28 @@ class AuditExport {
         chain === null ? [] : [{ chain, from, to, positions, records: count }],
       ),
       verification: { findings: findingCount, records, chains, seals, unsigned, unchained },
-      files: await this.#target.digests(),
+      files: await this.#digests(),
       ...{ completed_at: new Date().toISOString(), key: keyId(keys[0]) },
     };
     const text = `${JSON.stringify(manifest, null, 2)}\n`;
     const signature = sign(null, Buffer.from(text), keys[0]);
     await this.#target.finish({ 'manifest.sig': signature, 'manifest.json': text }, findingCount);
     return manifest;
+  }
+
+  /** Returns the size of each file in bytes, and its SHA-256 in hexadecimal digits. */
+  async #digests(): Promise<Record<string, { bytes: number; sha256: string }>> {
+    const digests: Record<string, { bytes: number; sha256: string }> = {};
+    for (const name of Object.values(FILES)) {
+      const digest = createHash('sha256');
+      let bytes = 0;
+      for await (const part of this.#target.read(name)) {
+        digest.update(part);
+        bytes += part.length;
+      }
+      digests[name] = { bytes, sha256: digest.digest('hex') };
+    }
+    return digests;
   }
 
   async #plan() {
