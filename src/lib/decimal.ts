@@ -1,4 +1,4 @@
-import { ExactNumber } from './json.ts';
+import { ExactNumber, endOfDigits } from './json.ts';
 
 /** The highest number of significant digits of a decimal, and the highest absolute value of its exponent. */
 export const MAX_DIGITS = 78;
@@ -30,8 +30,8 @@ export function readDecimal(literal: string): { text: string } | { fault: string
   const [match, sign = '', integerDigits = '', fraction = '', power = '0'] = FORM.exec(literal) ?? [];
   if (match === undefined) return { fault: 'must be a number' };
   const allDigits = integerDigits + fraction;
-  const first = firstNonZero(allDigits);
-  const isZero = first === allDigits.length;
+  const first = allDigits.search(/[^0]/);
+  const isZero = first === -1;
   const exponent = isZero ? Number(power) : Number(power) + integerDigits.length - 1 - first;
   const significant = isZero ? 0 : endOfDigits(allDigits) - first;
   if (significant > MAX_DIGITS || Math.abs(exponent) > MAX_DIGITS) {
@@ -68,19 +68,6 @@ function plain(digits: string, exponent: number): string {
   if (exponent < 0) return `0.${'0'.repeat(-exponent - 1)}${digits}`;
   const fraction = digits.slice(exponent + 1);
   return digits.slice(0, exponent + 1).padEnd(exponent + 1, '0') + (fraction === '' ? '' : `.${fraction}`);
-}
-
-// Loops, because the time of /0+$/ is quadratic in the length of a run of zeros.
-function firstNonZero(digits: string): number {
-  let at = 0;
-  while (digits[at] === '0') at += 1;
-  return at;
-}
-
-function endOfDigits(digits: string): number {
-  let end = digits.length;
-  while (digits[end - 1] === '0') end -= 1;
-  return end;
 }
 
 function scaleOf(decimal: string): number {

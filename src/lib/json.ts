@@ -454,16 +454,17 @@ const NUMBER = /^(-?)0*(\d*)(?:\.(\d+))?(?:[eE](.+))?$/;
 function decimalOf(literal: string): { negative: boolean; digits: string; exponent: number } {
   const [, sign, integerDigits = '', fraction = '', power = '0'] = NUMBER.exec(literal) ?? [];
   const allDigits = integerDigits === '' ? fraction.replace(/^0+/, '') : integerDigits + fraction;
-  const digits = withoutTrailingZeros(allDigits);
+  const digits = allDigits.slice(0, endOfDigits(allDigits));
   const exponent = digits === '' ? 0 : Number(power) - fraction.length + (allDigits.length - digits.length);
   return { negative: sign === '-', digits, exponent };
 }
 
-// A loop, because the time of /0+$/ is quadratic in the length of a run of zeros.
-function withoutTrailingZeros(digits: string): string {
+/** Returns the place behind the last digit that is not zero. */
+export function endOfDigits(digits: string): number {
+  // A loop, because the time of /0+$/ is quadratic in the length of a run of zeros.
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;
-  return digits.slice(0, end);
+  return end;
 }
 
 /** Checks whether a value is an object, but neither null nor an array. */
