@@ -101,8 +101,8 @@ export function countRequest(
 
 /** Returns the number of the calendar month in UTC: its year times twelve, plus 0 for January to 11 for December. */
 export function monthAtOf(nowMs: number): number {
-  if (nowMs < monthStartMs || nowMs >= monthEndMs) rememberMonth(nowMs);
-  return rememberedMonthAt;
+  const date = new Date(nowMs);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
 /** Returns when a numbered month begins, in milliseconds since the Unix epoch. */
@@ -113,16 +113,4 @@ export function monthStartsAtMs(monthAt: number): number {
 /** Returns a numbered month as `YYYY-MM`. */
 export function monthText(monthAt: number): string {
   return new Date(monthStartsAtMs(monthAt)).toISOString().slice(0, 7);
-}
-
-// Cached, since every request needs the month and it rarely changes.
-let monthStartMs = 0;
-let monthEndMs = 0;
-let rememberedMonthAt = 0;
-
-function rememberMonth(nowMs: number): void {
-  const date = new Date(nowMs);
-  rememberedMonthAt = date.getUTCFullYear() * 12 + date.getUTCMonth();
-  monthStartMs = monthStartsAtMs(rememberedMonthAt);
-  monthEndMs = monthStartsAtMs(rememberedMonthAt + 1);
 }
