@@ -11,7 +11,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   migrate: {
     summary: 'migrate the database schema and create missing topics',
-    load: async () => (await import('./commands/migrate.ts')).migrateCommand,
+    load: async () => (await import('./commands/installation.ts')).migrateCommand,
   },
   seed: {
     summary: 'add the demo tenant to the database and write DATA_DIR/demo.json',
@@ -19,7 +19,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   status: {
     summary: 'say what is wrong, since when, who is hit, and what to type',
-    load: async () => (await import('./commands/status.ts')).statusCommand,
+    load: async () => (await import('./commands/installation.ts')).statusCommand,
   },
   'audit list': {
     summary: 'list audit records in the order of their arrival, and follow them',
@@ -123,7 +123,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   clashes: {
     summary: 'list users and supervisors whose emails or usernames count as one',
-    load: async () => (await import('./commands/clashes.ts')).clashes,
+    load: async () => (await import('./commands/users.ts')).clashes,
   },
   'transactions replay': {
     summary: 'replay dead letters, or all messages from a time range',
@@ -151,7 +151,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   recover: {
     summary: 'after a restore or failover: re-read events since a given time and report what was lost',
-    load: async () => (await import('./commands/recover.ts')).recover,
+    load: async () => (await import('./commands/installation.ts')).recover,
   },
   completion: {
     summary: 'print the completion script for bash or zsh',

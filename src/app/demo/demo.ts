@@ -5,9 +5,16 @@ import { z } from 'zod';
 import { getGraphql, sendMcpMessage, showConsole, showSwagger } from '../../api/rest/system.rest.ts';
 import { listAccounts } from '../../features/accounts/accounts.rest.ts';
 import { issueToken } from '../../features/oauth/oauth.rest.ts';
+import { statusName } from '../../features/transactions/type-codes.rules.ts';
+import { notifyTransaction } from '../../features/webhook/webhook.rest.ts';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { demoPath, notWhole, PARTS, type Secrets } from '../../platform/config/secrets.ts';
-import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
+import {
+  STATUS,
+  TRANSACTION_COLLECTIONS,
+  type TransactionCollection,
+  type TransactionStatus,
+} from '../../tables/transaction-content.ts';
 
 const id = z.string();
 
@@ -121,18 +128,6 @@ export function writeDemo(
 
 const PROGRAM = resolve(import.meta.dirname, '../../../bin/portcullis');
 
-interface Greeting {
-  demo: Demo;
-  /** An access token of the demo's client; undefined if the client no longer exists. */
-  token: string | undefined;
-  baseUrl: string;
-  adminUrl: string;
-  dataDir: string;
-  hasConsole: boolean;
-  webhook: Secrets['webhook'];
-  startedInMs: number;
-}
-
 /**
  * Returns the text that an embedded run prints at its start: the addresses, the credentials, a header to paste into
  * GraphiQL, and three commands to paste into a POSIX shell.
@@ -146,7 +141,17 @@ export function greeting({
   dataDir,
   webhook,
   startedInMs,
-}: Greeting): string {
+}: {
+  demo: Demo;
+  /** An access token of the demo's client; undefined if the client no longer exists. */
+  token: string | undefined;
+  baseUrl: string;
+  adminUrl: string;
+  dataDir: string;
+  hasConsole: boolean;
+  webhook: Secrets['webhook'];
+  startedInMs: number;
+}): string {
   const transaction = demo.transactions.token_transactions;
   return `
 Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
@@ -198,4 +203,63 @@ curl -sN ${baseUrl}${getGraphql.path} \\
 /** Returns a text as one word of a POSIX shell, quoted only if needed. */
 function shellWord(text: string): string {
   return /^[\w.:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+const REGISTER = `mutation ($input: RegisterTransactionInput!) {
+  registerTransaction(input: $input) { __typename ... on Error { message } }
+}`;
+
+/** The type of simulated transactions, which every collection has. */
+const TYPE = 1;
+
+/** A request of a simulation, and its response. */
+export interface SimulationStep {
+  step: string;
+  accepted: boolean;
+  http_status: number;
+  response: string;
+}
+
+/** Registers a transaction at the running instance, with a token of the demo's client. */
+export async function registerByDemo(
+  { base_url, graphql_url, client }: DemoFile,
+  id: string,
+  collection: TransactionCollection,
+): Promise<SimulationStep> {
+  const issued = await postJson(`${base_url}${issueToken.path}`, undefined, {
+    grant_type: 'client_credentials',
+    ...client,
+  });
+  const token: { access_token?: string } = JSON.parse(issued.response);
+  const registered = await postJson(graphql_url, `Bearer ${token.access_token}`, {
+    query: REGISTER,
+    variables: { input: { id, collection: collection.toUpperCase(), type: TYPE } },
+  });
+  const accepted = registered.response.includes('"__typename":"Transaction"');
+  return { step: `register in ${collection}`, accepted, ...registered };
+}
+
+/** Posts a notification with the current time to the webhook of the running instance. */
+export async function notify(
+  { base_url, webhook: { username, password } }: DemoFile,
+  id: string,
+  status: TransactionStatus,
+): Promise<SimulationStep> {
+  const now = new Date().toISOString();
+  const basic = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  const posted = await postJson(`${base_url}${notifyTransaction.path}`, basic, {
+    ...{ id, type: TYPE, status, created_at: now, updated_at: now },
+    ...(status === STATUS.Started ? {} : { transaction_hash: '0xfeed', contract_address: '0xc0ffee' }),
+    ...(status === STATUS.Error ? { error: 'simulated' } : {}),
+  });
+  return { step: `notify ${statusName(status)}`, accepted: posted.http_status === 200, ...posted };
+}
+
+async function postJson(url: string, authorization: string | undefined, body: object) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
+    body: JSON.stringify(body),
+  });
+  return { http_status: response.status, response: await response.text() };
 }

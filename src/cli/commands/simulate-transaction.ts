@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { DemoFile } from '../../app/demo/demo.ts';
-import type { SimulationStep } from '../../app/demo/simulation.ts';
+import type { DemoFile, SimulationStep } from '../../app/demo/demo.ts';
 import { isStatus, isTransactionCollection, statusName } from '../../features/transactions/type-codes.rules.ts';
 import { parsedOrNone } from '../../lib/json.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -51,7 +50,7 @@ export const simulateTransaction: CommandBody = {
         'DATA_DIR/demo.json is missing: run portcullis start, or portcullis seed for a database server',
       );
     }
-    const { notify, registerByDemo } = await import('../../app/demo/simulation.ts');
+    const { notify, registerByDemo } = await import('../../app/demo/demo.ts');
     const id = text(flags, 'id') ?? (collection ? uuidV7() : demo.transactions.token_transactions);
     const steps = path
       .map(Number)
