@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { notedIds, noteUsers } from '../audit/noted-users.ts';
 import { KeyedMutex } from '../lib/semaphore.ts';
@@ -21,7 +21,7 @@ export const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** Returns the SHA-256 hash of a scope. Different scopes never have the same encoding before hashing. */
 export function scopeHash({ subject, clientId, method, path, key }: KeyScope): Buffer {
-  return sha256(Buffer.from(JSON.stringify([subject, clientId ?? null, method, path, key])));
+  return hash('sha256', JSON.stringify([subject, clientId ?? null, method, path, key]), 'buffer');
 }
 
 /** The body of a stored response that was erased with the data of a user. */
@@ -158,7 +158,7 @@ export class IdempotentResponses {
           .where('scope', '=', scopeHash(scope))
           .where('created_at', '>', this.#oldest()),
       );
-    if (stored && !sha256(bytes).equals(stored.body_sha256)) throw conflict('another_body');
+    if (stored && !hash('sha256', bytes, 'buffer').equals(stored.body_sha256)) throw conflict('another_body');
     noteUsers(stored?.noted_users ?? []);
     return stored && { status: stored.status, headers: stored.headers, body: stored.body };
   }
@@ -167,7 +167,7 @@ export class IdempotentResponses {
     const columns = {
       ...response,
       noted_users: notedIds(),
-      body_sha256: sha256(bytes),
+      body_sha256: hash('sha256', bytes, 'buffer'),
       created_at: new Date(this.#deps.nowMs()).toISOString(),
     };
     // A row that is still there has expired, so it may be overwritten.
@@ -187,8 +187,4 @@ export class IdempotentResponses {
 
 function conflict(reason: 'in_progress' | 'another_body'): Refusal {
   return new Refusal('idempotency_conflict', { reason });
-}
-
-function sha256(bytes: Uint8Array): Buffer {
-  return createHash('sha256').update(bytes).digest();
 }

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type * as Undici from 'undici';
-import type { Dispatcher, Pool } from 'undici';
 import { GatheredBytes } from '../lib/gathered-bytes.ts';
 
 const require = createRequire(import.meta.url);
@@ -16,7 +15,7 @@ export function newPool(origin: string, options: Undici.Pool.Options): Undici.Po
 
 /** Requests JSON from one origin over a bounded pool of connections. Redirects are not followed. */
 export class HttpAgent {
-  readonly #pool: Pool;
+  readonly #pool: Undici.Pool;
   readonly #headers: Record<string, string>;
 
   constructor(
@@ -63,7 +62,7 @@ export class HttpAgent {
     json?: string;
     /** Aborts the request, also while its response is being read. There is no other timeout. */
     signal: AbortSignal;
-  }): Promise<Dispatcher.ResponseData> {
+  }): Promise<Undici.Dispatcher.ResponseData> {
     if (json === undefined) return this.#pool.request({ method: 'GET', path, headers: this.#headers, signal });
     const headers = { 'content-type': 'application/json', ...this.#headers };
     return this.#pool.request({ method: 'POST', path, headers, body: json, signal });

@@ -1,6 +1,5 @@
 import { parse } from 'node:querystring';
-import type { Request, Response } from 'express';
-import express, { type RequestHandler } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import type { LocalServices } from '../../gateway/chain.ts';
 import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
 import { callerOf, type Exchange, exchangeOf, type ServedRoute } from '../../gateway/exchange/exchange.ts';

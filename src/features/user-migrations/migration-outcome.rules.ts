@@ -5,8 +5,7 @@ import { isLonger } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import type { UserRow } from '../users/users.rules.ts';
-import { emailOf, present } from '../users/users.rules.ts';
+import { emailOf, present, type UserRow } from '../users/users.rules.ts';
 import { MAX_WALLET_LENGTH, type MigrateUserInput } from './migration.input.ts';
 
 /** A reason for which a user is not migrated (docs/contract.md, 7.4). */

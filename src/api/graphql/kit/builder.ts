@@ -7,8 +7,7 @@ import SchemaBuilder, {
 } from '@pothos/core';
 import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
-import type { AuthFailure } from '@pothos/plugin-scope-auth';
-import ScopeAuthPlugin from '@pothos/plugin-scope-auth';
+import ScopeAuthPlugin, { type AuthFailure } from '@pothos/plugin-scope-auth';
 import ZodPlugin from '@pothos/plugin-zod';
 import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
