@@ -127,23 +127,23 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'transactions replay': {
     summary: 'replay dead letters, or all messages from a time range',
-    load: async () => (await import('./commands/replay.ts')).transactionsReplay,
+    load: async () => (await import('./commands/dead-letters.ts')).transactionsReplay,
   },
   'dead-letters list': {
     summary: 'list the dead letters that wait for a decision',
-    load: async () => (await import('./commands/replay.ts')).deadLettersList,
+    load: async () => (await import('./commands/dead-letters.ts')).deadLettersList,
   },
   'dead-letters show': {
     summary: 'show a dead letter, with secrets masked',
-    load: async () => (await import('./commands/replay.ts')).deadLettersShow,
+    load: async () => (await import('./commands/dead-letters.ts')).deadLettersShow,
   },
   'dead-letters replay': {
     summary: 'replay one dead letter',
-    load: async () => (await import('./commands/replay.ts')).deadLettersReplay,
+    load: async () => (await import('./commands/dead-letters.ts')).deadLettersReplay,
   },
   'dead-letters discard': {
     summary: 'decide that a dead letter is never replayed',
-    load: async () => (await import('./commands/replay.ts')).deadLettersDiscard,
+    load: async () => (await import('./commands/dead-letters.ts')).deadLettersDiscard,
   },
   'simulate transaction': {
     summary: 'post the notifications of a transaction to a running instance, outside production',

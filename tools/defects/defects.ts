@@ -672,7 +672,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'idempotency: a key is good for another body',
     file: 'src/idempotency/idempotent-responses.ts',
-    find: "    if (stored && !sha256(bytes).equals(stored.body_sha256)) throw conflict('another_body');\n",
+    find: "    if (stored && !hash('sha256', bytes, 'buffer').equals(stored.body_sha256)) throw conflict('another_body');\n",
     replacement: '',
     caughtBy: ['test/idempotency/key.test.ts'],
   },
@@ -693,8 +693,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'database: a connection whose statement its server does not have is waited for',
     file: 'src/platform/database/server-watch.ts',
-    find: '!identity?.busy.includes(processID ?? 0)',
-    replacement: 'identity?.busy.includes(processID ?? 0)',
+    find: '!identity.busy.includes(processID ?? 0)',
+    replacement: 'identity.busy.includes(processID ?? 0)',
     caughtBy: ['test/faults/server-watch.test.ts'],
   },
   {

@@ -17,7 +17,6 @@ import type { Selectable } from 'kysely';
 import { FileLock, makeFolder, writeWhole } from '../../lib/files.ts';
 import type { Db, DbAndClock } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
-import type { ExportState } from './record-export.ts';
 
 const PROGRESS = 'progress.json';
 const LOCK = 'lock';
@@ -118,9 +117,9 @@ export class LostExportError extends Error {
 }
 
 /** The files of an export in the database, where any process continues and serves them. */
-export class StoredExport implements ExportTarget<ExportState> {
+export class StoredExport<State extends object> implements ExportTarget<State> {
   readonly path: string;
-  readonly saved: ExportState | undefined;
+  readonly saved: State | undefined;
   /** How many of the records are written. */
   progress: ExportChanges = {};
   readonly #db: Db;
@@ -133,7 +132,7 @@ export class StoredExport implements ExportTarget<ExportState> {
     this.#nowMs = nowMs;
     this.#row = row;
     this.path = row.id;
-    this.saved = (row.state as ExportState | null) ?? undefined;
+    this.saved = (row.state as State | null) ?? undefined;
   }
 
   append(name: string, text: string | Buffer): void {
@@ -144,7 +143,7 @@ export class StoredExport implements ExportTarget<ExportState> {
    * @throws ExportError when the files get too long.
    * @throws LostExportError
    */
-  async save(state: ExportState | null, changes: ExportChanges = {}): Promise<void> {
+  async save(state: State | null, changes: ExportChanges = {}): Promise<void> {
     const files = Array.from(this.#appended, ([file, parts]) => ({ file, bytes: Buffer.concat(parts) }));
     this.#appended.clear();
     const more = files.reduce((sum, { bytes }) => sum + bytes.length, 0);

@@ -9,7 +9,7 @@ import {
   StoredExport,
   storedFile,
 } from '../../audit/export/export-targets.ts';
-import { exportTo, FILES } from '../../audit/export/record-export.ts';
+import { type ExportState, exportTo, FILES } from '../../audit/export/record-export.ts';
 import { zipOf } from '../../audit/export/zip.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead } from '../../lib/keyset.ts';
@@ -187,7 +187,7 @@ export class AuditExports extends WorkLoop {
   async #work(row: AuditExportRow, stopping: AbortSignal): Promise<void> {
     const { db, log, nowMs, keys } = this.#deps;
     const [key, ...former] = keys;
-    const target = new StoredExport(this.#deps, row);
+    const target = new StoredExport<ExportState>(this.#deps, row);
     const lost = new AbortController();
     const renew = () => target.update({ lease_until: iso(nowMs() + LEASE_MS) });
     const renewal = setInterval(() => {

@@ -5,7 +5,6 @@ import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../..
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { camelName } from '../../../lib/camel-name.ts';
 import { type DuplicateReason, Refusal, type RefusalCode } from '../../../platform/errors.ts';
-import type { GraphqlContext } from './resolvers.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
 export interface InputIssue {
@@ -160,7 +159,7 @@ export function errorsOf(description: string, ...types: (typeof DuplicateError |
  */
 export async function orMember<Result>(
   work: Promise<Result>,
-  context?: Pick<GraphqlContext, 'caller'>,
+  context?: { caller: { isRefused: boolean } | undefined },
 ): Promise<Result> {
   try {
     return await work;
