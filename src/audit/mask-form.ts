@@ -1,5 +1,4 @@
 import { maskEmbedded, startsDocument } from './mask-json.ts';
-import { SECRETS, type SecretNames } from './masked-names.ts';
 import {
   decode,
   MASK,
@@ -9,6 +8,7 @@ import {
   withoutBareUserinfo,
   withoutOpenUserinfo,
 } from './mask-values.ts';
+import { SECRETS, type SecretNames } from './masked-names.ts';
 import { JWK_MEMBERS } from './secret-names.ts';
 
 /** Matches a path or URL that ends in the name of a GraphQL endpoint. */

@@ -1,7 +1,7 @@
 import { isObject } from '../lib/json.ts';
 import { JsonScanner, type ScanEnd } from '../lib/json-scanner.ts';
 import { MASK, maskValues } from './mask-values.ts';
-import { type MaskedKind, SECRETS, type SecretNames } from './masked-names.ts';
+import { IS_LABELLED, type MaskedKind, SECRETS, type SecretNames } from './masked-names.ts';
 import { JWK_MEMBERS, LABELLED_VALUE, LABELS } from './secret-names.ts';
 
 /**

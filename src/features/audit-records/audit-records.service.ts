@@ -21,7 +21,7 @@ import { keysetList, keysetPage } from '../../platform/database/keyset-list.ts';
 import { isServerAway } from '../../platform/database/sql-state.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 
-const POLL_MS = 1_000;
+const EXPORT_POLL_MS = 1_000;
 const CLEANUP_INTERVAL_MS = 60_000;
 /** The duration of a lease, in ms: how long others wait for a process that has died. */
 const LEASE_MS = 10_000;
@@ -62,7 +62,7 @@ export class AuditExports extends WorkLoop {
     super({
       iterate: (signal) => this.iterate(signal),
       onFailure: (error) => deps.log.warn({ err: error }, 'audit exports paused; database unavailable'),
-      pollMs: POLL_MS,
+      pollMs: EXPORT_POLL_MS,
     });
     this.#deps = deps;
   }
