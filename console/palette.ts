@@ -27,7 +27,7 @@ const PLACES: Readonly<Record<Hit['kind'], readonly [icon: IconName, link: (hit:
   ACCOUNT: ['accounts', ({ id }) => linkTo(['accounts', id])],
   WALLET: ['accounts', ({ id }) => linkTo(['wallets', id])],
   RULE: ['rules', ({ id, within }) => linkTo(['wallets', within ?? '', 'rules', id])],
-  ASSET: ['assets', () => linkTo(['assets'])],
+  ASSET: ['assets', ({ id }) => linkTo(['assets', id])],
   MIGRATION: ['imports', ({ id }) => linkTo(['migrations', id])],
   CLIENT: ['clients', ({ id }) => linkTo(['clients', id])],
   SUPERVISOR: ['supervisors', ({ id }) => linkTo(['supervisors', id])],

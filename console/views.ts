@@ -63,5 +63,5 @@ export function firstView(permissions: readonly string[]): View | undefined {
 /** Returns a view that is one table of reference data. */
 async function reference(page: 'NetworksPage' | 'AssetsPage' | 'GasFeesPage'): Promise<ViewModule> {
   const { [page]: Table } = await import('./views/reference.ts');
-  return { show: (...parts) => (parts.length === 0 ? html`<${Table} />` : undefined) };
+  return { show: (...parts) => (parts.length <= (page === 'AssetsPage' ? 1 : 0) ? html`<${Table} id=${parts[0]} />` : undefined) };
 }

@@ -46,7 +46,14 @@ const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Le
     username: ['username', '`username`, `--username`', '400; at the token endpoint 401, as for an unknown username'],
   },
   login_failures: { username: undefined },
-  migrations: { created_by: undefined },
+  seen_attention: {
+    note: ['note on what needs a decision', '`note` of `markAttention`', REFUSED],
+    seen_by: undefined,
+  },
+  migrations: {
+    created_by: undefined,
+    file_name: ['name of a file of users', '`name` of `startUserMigration`', REFUSED],
+  },
   migration_jobs: { correlation_id: undefined },
   revoked_tokens: { token_id: ['id of a revoked token', '`jti` of the token', 'replaced by its SHA-256'] },
 };

@@ -509,7 +509,7 @@ export type SetClientStatusMutation = { result:
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
    };
 
-export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null };
+export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, fileName: string | null, createdBy: string, createdAt: string, finishedAt: string | null };
 
 export type RowsPageFragment = { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> };
 
@@ -521,7 +521,7 @@ export type MigrationsQueryVariables = Exact<{
 }>;
 
 
-export type MigrationsQuery = { migrations: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null } }> } };
+export type MigrationsQuery = { migrations: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, fileName: string | null, createdBy: string, createdAt: string, finishedAt: string | null } }> } };
 
 export type MigrationRowsQueryVariables = Exact<{
   id: string | number;
@@ -532,7 +532,7 @@ export type MigrationRowsQueryVariables = Exact<{
 }>;
 
 
-export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> } } | null };
+export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, fileName: string | null, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> } } | null };
 
 export type RejectedRowsQueryVariables = Exact<{
   id: string | number;
@@ -543,11 +543,12 @@ export type RejectedRowsQueryVariables = Exact<{
 }>;
 
 
-export type RejectedRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> } } | null };
+export type RejectedRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, dryRun: boolean, fileName: string | null, createdBy: string, createdAt: string, finishedAt: string | null, list: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null, warning: string | null } }> } } | null };
 
 export type StartUserMigrationMutationVariables = Exact<{
   file: null;
   dryRun?: boolean | null | undefined;
+  name?: string | null | undefined;
 }>;
 
 
@@ -580,6 +581,23 @@ export type TransactionStatsQueryVariables = Exact<{
 
 export type TransactionStatsQuery = { transactionStats: Array<{ at: string, status: TransactionStatus, count: number }> };
 
+export type GroupPartsFragment = { id: string, kind: AttentionKind, reason: string | null, count: number, since: string, ids: Array<string>, marking: string, seen: { seenBy: string, seenAt: string, note: string | null } | null };
+
+export type MarkAttentionMutationVariables = Exact<{
+  id: string | number;
+  seen: boolean;
+  note?: string | null | undefined;
+}>;
+
+
+export type MarkAttentionMutation = { result:
+    | { id: string }
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
 export type AttentionQueryVariables = Exact<{
   rulesSince: string;
   withRules: boolean;
@@ -587,7 +605,7 @@ export type AttentionQueryVariables = Exact<{
 }>;
 
 
-export type AttentionQuery = { flagged?: { totalCountAtLeast: number }, needsAttention: Array<{ kind: AttentionKind, reason: string | null, count: number, since: string, ids: Array<string> }>, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, version: number, updatedAt: string, versions: { edges: Array<{ node: { subject: string } }> } } }> } };
+export type AttentionQuery = { flagged?: { totalCountAtLeast: number }, needsAttention: Array<{ id: string, kind: AttentionKind, reason: string | null, count: number, since: string, ids: Array<string>, marking: string, seen: { seenBy: string, seenAt: string, note: string | null } | null }>, walletRules?: { edges: Array<{ node: { id: string, walletId: string, name: string, version: number, updatedAt: string, versions: { edges: Array<{ node: { subject: string } }> } } }> } };
 
 export type WalletsQueryVariables = Exact<{
   search?: string | null | undefined;
@@ -658,10 +676,22 @@ export type AssetsQueryVariables = Exact<{
 
 export type AssetsQuery = { assets: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, symbol: string, type: string, status: string, networkId: string, contractAddress: string | null, createdAt: string } }> } };
 
-export type GasFeesQueryVariables = Exact<{ [key: string]: never; }>;
+export type AssetQueryVariables = Exact<{
+  id: string | number;
+  withTransactions: boolean;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
 
 
-export type GasFeesQuery = { gasFees: Array<{ networkId: string, gasPrice: string | null, updatedAt: string | null, error: string | null, priorityFee: { slow: string, standard: string, fast: string } | null }> };
+export type AssetQuery = { asset: { id: string, name: string, symbol: string, type: string, status: string, networkId: string, contractAddress: string | null, createdAt: string, transactions?: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> } } | null };
+
+export type FeesQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type FeesQuery = { gasFees: Array<{ networkId: string, gasPrice: string | null, updatedAt: string | null, error: string | null, priorityFee: { slow: string, standard: string, fast: string } | null }> };
 
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: AutoTransferType, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: TimePeriod, timePeriodValue: number } | null };
 
@@ -798,12 +828,34 @@ export type FailureFragment =
 
 export type PagePartsFragment = { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null };
 
+export type ActivityPageFragment = { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, isNew: boolean, changes: unknown, subject: string | null, clientId: string | null, correlationId: string | null } }> };
+
+export type ActivityQueryVariables = Exact<{
+  id: string | number;
+  client?: boolean | null | undefined;
+  supervisor?: boolean | null | undefined;
+  user?: boolean | null | undefined;
+  wallet?: boolean | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type ActivityQuery = { client?: { activity: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, isNew: boolean, changes: unknown, subject: string | null, clientId: string | null, correlationId: string | null } }> } } | null, supervisor?: { activity: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, isNew: boolean, changes: unknown, subject: string | null, clientId: string | null, correlationId: string | null } }> } } | null, user?: { activity: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, isNew: boolean, changes: unknown, subject: string | null, clientId: string | null, correlationId: string | null } }> } } | null, wallet?: { activity: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, isNew: boolean, changes: unknown, subject: string | null, clientId: string | null, correlationId: string | null } }> } } | null };
+
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 
 
 export type ViewerQuery = { me: { nodeId: string, tenantName: string | null, clientId: string | null, subject: string, username: string | null, tokenUse: string, permissions: Array<string> } };
 
 export type SupervisorPartsFragment = { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string };
+
+export type LoginLockQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type LoginLockQuery = { loginLock: { failures: number, seconds: number } };
 
 export type SupervisorsQueryVariables = Exact<{
   first?: number | null | undefined;
@@ -941,7 +993,7 @@ export type UpdatesSubscriptionVariables = Exact<{
 
 export type UpdatesSubscription = { transactionUpdates: { cursor: string, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
 
-export type UserPartsFragment = { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null } | null };
+export type UserPartsFragment = { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null, migrations: Array<string> | null, seal: { body: string, signature: string | null } | null } | null };
 
 export type UsersQueryVariables = Exact<{
   filter?: UserFilter | null | undefined;
@@ -952,14 +1004,14 @@ export type UsersQueryVariables = Exact<{
 }>;
 
 
-export type UsersQuery = { users: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null } | null } }> } };
+export type UsersQuery = { users: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null, migrations: Array<string> | null, seal: { body: string, signature: string | null } | null } | null } }> } };
 
 export type UserQueryVariables = Exact<{
   id: string | number;
 }>;
 
 
-export type UserQuery = { user: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null } | null } | null };
+export type UserQuery = { user: { id: string, externalId: string | null, name: string, surname: string, email: string, address: string, createdAt: string, erasedAt: string | null, kyc: { tokenSentAt: string | null } | null, erasure: { records: number, responses: number, by: string | null, migrations: Array<string> | null, seal: { body: string, signature: string | null } | null } | null } | null };
 
 export type EraseUserMutationVariables = Exact<{
   id: string | number;
@@ -1056,6 +1108,7 @@ export const MigrationPartsFragmentDoc = new TypedDocumentString(`
   skipped
   failed
   dryRun
+  fileName
   createdBy
   createdAt
   finishedAt
@@ -1093,6 +1146,22 @@ export const RowsPageFragmentDoc = new TypedDocumentString(`
   startCursor
   endCursor
 }`, {"fragmentName":"RowsPage"}) as unknown as TypedDocumentString<RowsPageFragment, unknown>;
+export const GroupPartsFragmentDoc = new TypedDocumentString(`
+    fragment GroupParts on Attention {
+  id
+  kind
+  reason
+  count
+  since
+  ids
+  marking
+  seen {
+    seenBy
+    seenAt
+    note
+  }
+}
+    `, {"fragmentName":"GroupParts"}) as unknown as TypedDocumentString<GroupPartsFragment, unknown>;
 export const RulePartsFragmentDoc = new TypedDocumentString(`
     fragment RuleParts on WalletRule {
   id
@@ -1143,6 +1212,30 @@ export const FailureFragmentDoc = new TypedDocumentString(`
   }
 }
     `, {"fragmentName":"Failure"}) as unknown as TypedDocumentString<FailureFragment, unknown>;
+export const ActivityPageFragmentDoc = new TypedDocumentString(`
+    fragment ActivityPage on ActivityConnection {
+  totalCount
+  pageInfo {
+    ...PageParts
+  }
+  edges {
+    node {
+      id
+      at
+      isNew
+      changes
+      subject
+      clientId
+      correlationId
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`, {"fragmentName":"ActivityPage"}) as unknown as TypedDocumentString<ActivityPageFragment, unknown>;
 export const SupervisorPartsFragmentDoc = new TypedDocumentString(`
     fragment SupervisorParts on Supervisor {
   id
@@ -1187,6 +1280,11 @@ export const UserPartsFragmentDoc = new TypedDocumentString(`
     records
     responses
     by
+    migrations
+    seal {
+      body
+      signature
+    }
   }
 }
     `, {"fragmentName":"UserParts"}) as unknown as TypedDocumentString<UserPartsFragment, unknown>;
@@ -1622,6 +1720,7 @@ export const MigrationsDocument = new TypedDocumentString(`
   skipped
   failed
   dryRun
+  fileName
   createdBy
   createdAt
   finishedAt
@@ -1649,6 +1748,7 @@ export const MigrationRowsDocument = new TypedDocumentString(`
   skipped
   failed
   dryRun
+  fileName
   createdBy
   createdAt
   finishedAt
@@ -1693,6 +1793,7 @@ export const RejectedRowsDocument = new TypedDocumentString(`
   skipped
   failed
   dryRun
+  fileName
   createdBy
   createdAt
   finishedAt
@@ -1721,8 +1822,8 @@ fragment PageParts on PageInfo {
   endCursor
 }`) as unknown as TypedDocumentString<RejectedRowsQuery, RejectedRowsQueryVariables>;
 export const StartUserMigrationDocument = new TypedDocumentString(`
-    mutation StartUserMigration($file: File!, $dryRun: Boolean) {
-  result: startUserMigration(file: $file, dryRun: $dryRun) {
+    mutation StartUserMigration($file: File!, $dryRun: Boolean, $name: String) {
+  result: startUserMigration(file: $file, dryRun: $dryRun, name: $name) {
     ... on Migration {
       id
     }
@@ -1779,17 +1880,38 @@ export const TransactionStatsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<TransactionStatsQuery, TransactionStatsQueryVariables>;
+export const MarkAttentionDocument = new TypedDocumentString(`
+    mutation MarkAttention($id: ID!, $seen: Boolean!, $note: String) {
+  result: markAttention(id: $id, seen: $seen, note: $note) {
+    ... on Attention {
+      id
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+  ... on DuplicateError {
+    reason
+  }
+}`) as unknown as TypedDocumentString<MarkAttentionMutation, MarkAttentionMutationVariables>;
 export const AttentionDocument = new TypedDocumentString(`
     query Attention($rulesSince: DateTime!, $withRules: Boolean!, $withTransactions: Boolean!) {
   flagged: transactions(filter: { flagged: true }, first: 0) @include(if: $withTransactions) {
     totalCountAtLeast
   }
   needsAttention {
-    kind
-    reason
-    count
-    since
-    ids
+    ...GroupParts
   }
   walletRules(changedSince: $rulesSince, first: 50) @include(if: $withRules) {
     edges {
@@ -1810,7 +1932,20 @@ export const AttentionDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<AttentionQuery, AttentionQueryVariables>;
+    fragment GroupParts on Attention {
+  id
+  kind
+  reason
+  count
+  since
+  ids
+  marking
+  seen {
+    seenBy
+    seenAt
+    note
+  }
+}`) as unknown as TypedDocumentString<AttentionQuery, AttentionQueryVariables>;
 export const WalletsDocument = new TypedDocumentString(`
     query Wallets($search: String) {
   accounts(filter: { search: $search }, first: 10) {
@@ -1993,8 +2128,53 @@ export const AssetsDocument = new TypedDocumentString(`
   startCursor
   endCursor
 }`) as unknown as TypedDocumentString<AssetsQuery, AssetsQueryVariables>;
-export const GasFeesDocument = new TypedDocumentString(`
-    query GasFees {
+export const AssetDocument = new TypedDocumentString(`
+    query Asset($id: ID!, $withTransactions: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
+  asset(id: $id) {
+    id
+    name
+    symbol
+    type
+    status
+    networkId
+    contractAddress
+    createdAt
+    transactions(first: $first, after: $after, last: $last, before: $before) @include(if: $withTransactions) {
+      totalCount: totalCountAtLeast
+      pageInfo {
+        ...PageParts
+      }
+      edges {
+        node {
+          ...TransactionParts
+        }
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<AssetQuery, AssetQueryVariables>;
+export const FeesDocument = new TypedDocumentString(`
+    query Fees {
   gasFees {
     networkId
     gasPrice
@@ -2007,7 +2187,7 @@ export const GasFeesDocument = new TypedDocumentString(`
     }
   }
 }
-    `) as unknown as TypedDocumentString<GasFeesQuery, GasFeesQueryVariables>;
+    `) as unknown as TypedDocumentString<FeesQuery, FeesQueryVariables>;
 export const WalletPartsDocument = new TypedDocumentString(`
     query WalletParts($id: ID!, $withAccount: Boolean!) {
   wallet(id: $id) {
@@ -2374,6 +2554,52 @@ export const SearchDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<SearchQuery, SearchQueryVariables>;
+export const ActivityDocument = new TypedDocumentString(`
+    query Activity($id: ID!, $client: Boolean = false, $supervisor: Boolean = false, $user: Boolean = false, $wallet: Boolean = false, $first: Int, $after: String, $last: Int, $before: String) {
+  client(id: $id) @include(if: $client) {
+    activity(first: $first, after: $after, last: $last, before: $before) {
+      ...ActivityPage
+    }
+  }
+  supervisor(id: $id) @include(if: $supervisor) {
+    activity(first: $first, after: $after, last: $last, before: $before) {
+      ...ActivityPage
+    }
+  }
+  user(id: $id) @include(if: $user) {
+    activity(first: $first, after: $after, last: $last, before: $before) {
+      ...ActivityPage
+    }
+  }
+  wallet(id: $id) @include(if: $wallet) {
+    activity(first: $first, after: $after, last: $last, before: $before) {
+      ...ActivityPage
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment ActivityPage on ActivityConnection {
+  totalCount
+  pageInfo {
+    ...PageParts
+  }
+  edges {
+    node {
+      id
+      at
+      isNew
+      changes
+      subject
+      clientId
+      correlationId
+    }
+  }
+}`) as unknown as TypedDocumentString<ActivityQuery, ActivityQueryVariables>;
 export const ViewerDocument = new TypedDocumentString(`
     query Viewer {
   me {
@@ -2387,6 +2613,14 @@ export const ViewerDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const LoginLockDocument = new TypedDocumentString(`
+    query LoginLock {
+  loginLock {
+    failures
+    seconds
+  }
+}
+    `) as unknown as TypedDocumentString<LoginLockQuery, LoginLockQueryVariables>;
 export const SupervisorsDocument = new TypedDocumentString(`
     query Supervisors($first: Int, $after: String, $last: Int, $before: String) {
   list: supervisors(first: $first, after: $after, last: $last, before: $before) {
@@ -2783,6 +3017,11 @@ fragment UserParts on User {
     records
     responses
     by
+    migrations
+    seal {
+      body
+      signature
+    }
   }
 }`) as unknown as TypedDocumentString<UsersQuery, UsersQueryVariables>;
 export const UserDocument = new TypedDocumentString(`
@@ -2807,6 +3046,11 @@ export const UserDocument = new TypedDocumentString(`
     records
     responses
     by
+    migrations
+    seal {
+      body
+      signature
+    }
   }
 }`) as unknown as TypedDocumentString<UserQuery, UserQueryVariables>;
 export const EraseUserDocument = new TypedDocumentString(`

@@ -25,7 +25,7 @@ const ERRORS: Readonly<Record<string, string>> = {
 };
 
 /** Returns a text that begins with a capital and ends with a full stop. */
-const asSentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`;
+export const asSentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? '' : '.'}`;
 
 /** Returns what an error means: a sentence for its code, or its message as one. */
 export function errorSentence(code: string, message: string): string {

@@ -25,13 +25,13 @@ export function typeWords({ type, typeName }: Pick<Transaction, 'type' | 'typeNa
 }
 
 /** A part of a list that is counted. */
-export type Part = keyof ReturnType<typeof filtersOfParts>;
+export type Part = keyof ReturnType<typeof filtersOf>;
 
 /**
  * Returns the filters by which `TransactionCounts` counts the parts of a list: by status, those stuck over an hour, and what is odd.
  * What is stuck is so whatever the time that is looked at.
  */
-export function filtersOfParts(filter: TransactionFilter) {
+export function filtersOf(filter: TransactionFilter) {
   const stuck = { ...filter, updatedSince: null, updatedUntil: stuckUntil() };
   return {
     STARTED: { ...filter, status: 'STARTED' },
@@ -89,8 +89,8 @@ async function oldestOf(filter: TransactionFilter, count: number): Promise<Trans
 }
 
 /** Returns those transactions of some parts of a list whose last update is the longest ago. */
-export async function longestAgo(filter: TransactionFilter, parts: readonly Part[], count: number): Promise<Transaction[]> {
-  const filters = filtersOfParts(filter);
+export async function longest(filter: TransactionFilter, parts: readonly Part[], count: number): Promise<Transaction[]> {
+  const filters = filtersOf(filter);
   const found = await Promise.all(parts.map((part) => oldestOf(filters[part], count)));
   return found.flat().sort(byUpdate).slice(0, count);
 }

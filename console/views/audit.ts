@@ -14,6 +14,7 @@ import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/lis
 import { Sheet } from '../kit/overlay.ts';
 import { Answer, Empty, FailureBox, Page, useAction, useAsk } from '../kit/page.ts';
 import { Named, UUID, UUIDS, useFound } from '../kit/picker.ts';
+import { asSentence } from '../kit/sentences.ts';
 import { actors } from '../kit/sources.ts';
 import { Badge, Copy, counted, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place } from '../router.ts';
@@ -219,7 +220,7 @@ function OneExport({ of, isBusy, onSave }: { of: AuditExport; isBusy: boolean; o
     ${isRunning && html`<progress aria-label="Records written" max=${Math.max(total, 1)} value=${records} />`}
     <p role="status">${isVerifying ? 'Verifying the period …' : total !== null && `${records.toLocaleString('en')} of ${counted(total, 'record')}`}</p>
     ${problems ? html`<p class="warning">${counted(problems, 'problem')} found in this period by the verification: ask the operator.</p>` : ''}
-    ${reason && html`<p class="warning">It failed: ${reason}.</p>`}
+    ${reason && html`<p class="warning">It failed: ${asSentence(reason)}</p>`}
     ${
       status === 'READY' &&
       html`<p class="actions"><button type="button" class="primary" disabled=${isBusy} onClick=${onSave}>Download</button>
@@ -289,7 +290,7 @@ function summary(record: AuditRecord) {
   const { method, path, query, statusCode, correlationId } = record;
   const reason = headersOf(record).find(([name]) => name === ':reason')?.[1];
   return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
-    ${reason && html`<p class="warning">${String(reason)}</p>`}
+    ${reason && html`<p class="warning">${asSentence(words(String(reason)))}</p>`}
     <${Facts} of=${[
       ['Who', html`<${Who} id=${record.subject} />`],
       ['Client', record.clientId && html`<${Named} source=${actors} id=${record.clientId} />`],

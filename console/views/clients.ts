@@ -11,6 +11,7 @@ import {
   UpdateClientDocument,
 } from '../generated/graphql.ts';
 import { html } from '../html.ts';
+import { Activity } from '../kit/activity.ts';
 import { Check, Form, Input, Select } from '../kit/form.ts';
 import { type Column, factsOf } from '../kit/list.ts';
 import { ConfirmButton } from '../kit/overlay.ts';
@@ -83,7 +84,8 @@ function ClientSheet({ client, done }: { client: Shown; done: Done<Shown> }) {
           <p>Its tokens, and all sessions of people who signed in through it, end now. Enabling it later does not bring them back.</p><//>`
         : html`<button type="button" disabled=${isBusy} onClick=${() => run(enable)}>Enable the client</button>`
     }</p>
-    <h2>Settings</h2><${ClientForm} client=${client} done=${done} />`;
+    <h2>Settings</h2><${ClientForm} client=${client} done=${done} />
+    <${Activity} of="client" id=${id} />`;
 }
 
 const NEW = {

@@ -40,7 +40,7 @@ export function unreadable(): never {
 
 export async function send(file: File, dryRun: boolean, signal?: AbortSignal): Promise<void> {
   await file.slice(0, 1).arrayBuffer().catch(unreadable);
-  const { id } = await mutate(StartUserMigrationDocument, { file: null, dryRun }, { file, signal });
+  const { id } = await mutate(StartUserMigrationDocument, { file: null, dryRun, name: file.name.slice(0, 255) }, { file, signal });
   CHOSEN.set(id, file);
   go(linkTo(['migrations', id]));
 }

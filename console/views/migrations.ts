@@ -44,8 +44,9 @@ function Status({ status, dryRun }: { status: string; dryRun?: boolean }) {
   return html`<${Badge} tone=${TONES[status] ?? ''}>${dryRun && status === 'created' ? 'Would be created' : words(status)}<//>`;
 }
 
-/** Returns what a migration is called: its rows and the time of its start tell it from the others. */
-const titleOf = ({ dryRun, total, createdAt }: Migration) => `${dryRun ? 'Check' : 'Import'}: ${counted(total, 'row')}, ${absolute(createdAt)}`;
+/** Returns what a migration is called: its file or its rows, and the time of its start, which tells it from the others. */
+const titleOf = ({ dryRun, fileName, total, createdAt }: Migration) =>
+  `${dryRun ? 'Check' : 'Import'}: ${fileName ?? counted(total, 'row')}, ${absolute(createdAt)}`;
 
 const COLUMNS: readonly Column<Migration>[] = [
   { title: 'Import', cell: (row) => html`<a href=${linkTo(['migrations', row.id])}>${titleOf(row)}</a>` },

@@ -1,8 +1,10 @@
 import type { ComponentChildren as Content } from 'preact';
-import { ask } from '../api.ts';
+import { useState } from 'preact/hooks';
+import { ask, mutate } from '../api.ts';
 import {
   AttentionDocument,
   type AttentionQuery,
+  MarkAttentionDocument,
   TransactionCountsDocument,
   TransactionStatsDocument,
   type TransactionStatsQuery,
@@ -11,14 +13,16 @@ import {
 import { html } from '../html.ts';
 import { AttemptsLine, useAttempts } from '../kit/attempts.ts';
 import { Chart } from '../kit/chart.ts';
+import { Form, Input } from '../kit/form.ts';
 import { Icon } from '../kit/icons.ts';
 import { type Column, nodesOf, Table } from '../kit/list.ts';
-import { Answer, type Asked, Empty, FailureBox, may, Page, useAsk } from '../kit/page.ts';
+import { toast } from '../kit/overlay.ts';
+import { Answer, type Asked, Empty, FailureBox, may, Needs, Page, useAction, useAsk } from '../kit/page.ts';
 import { Named, useName } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { Badge, clock, counted, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
-import { countOf, filtersOfParts, longestAgo, midnight, type Part, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
-import { go, linkTo, place } from '../router.ts';
+import { countOf, filtersOf, longest, midnight, type Part, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
+import { linkTo, place } from '../router.ts';
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
@@ -39,7 +43,7 @@ function Overview() {
     <${FailureBox} failure=${failure} />
     <div class="sides">
       <section class="card" aria-labelledby="attention"><h2 id="attention">Needs attention</h2><${Attention} asked=${asked} open=${open} /></section>
-      ${open ? html`<${GroupPane} key=${group} of=${open} />` : isReader ? html`<${ByHour} round=${round} />` : html`<${Empty}>To see transactions here, you need the permission transactions:read.<//>`}
+      ${open ? html`<${GroupPane} key=${group} of=${open} onMarked=${asked.reload} />` : isReader ? html`<${ByHour} round=${round} />` : html`<${Empty}>To see transactions here, you need the permission transactions:read.<//>`}
     </div>
     ${isReader && html`<${Tiles} round=${round} />`}
   <//>`;
@@ -49,8 +53,8 @@ const oldest = (transaction: Transaction | undefined) => (transaction ? `the old
 const age = ({ updatedAt }: Transaction) => lasting(updatedAt ?? '', new Date().toISOString());
 
 function tiles({ since }: { since: string }) {
-  const filters = { ...filtersOfParts({}), ERROR: { status: 'ERROR' as const, updatedSince: since } };
-  return Promise.all([ask(TransactionCountsDocument, filters), longestAgo({}, ['IN_PROGRESS'], 1), longestAgo({}, ['PENDING_RECEIPT'], 1)]);
+  const filters = { ...filtersOf({}), ERROR: { status: 'ERROR' as const, updatedSince: since } };
+  return Promise.all([ask(TransactionCountsDocument, filters), longest({}, ['IN_PROGRESS'], 1), longest({}, ['PENDING_RECEIPT'], 1)]);
 }
 
 /** Four numbers, each a link to the list of what it counts. */
@@ -81,7 +85,7 @@ function ByHour({ round }: { round: number }) {
   const values = (stats: readonly Stat[], is: (status: Stat['status']) => boolean) =>
     times.map((time) => stats.reduce((sum, { at, status, count }) => sum + (at === time && is(status) ? count : 0), 0));
   return html`<section class="card"><${Answer} asked=${asked}>${({ transactionStats: stats }: TransactionStatsQuery) => html`<${Chart}
-    label="Last 24 hours, by hour of the last report" times=${times} onChoose=${(at: number) => go(linkTo(['transactions'], { since: times[at], until: times[at + 1] ?? new Date(end).toISOString() }))} series=${[
+    label="Last 24 hours, by hour of the last report" times=${times} linkOf=${(at: number) => linkTo(['transactions'], { since: times[at], until: times[at + 1] ?? new Date(end).toISOString() })} series=${[
       { label: 'Done', tone: 'good', values: values(stats, (status) => status === 'DONE') },
       { label: 'Failed', tone: 'bad', values: values(stats, (status) => status === 'ERROR') },
       { label: 'Open', tone: 'busy', values: values(stats, (status) => status !== 'DONE' && status !== 'ERROR') },
@@ -126,7 +130,7 @@ function Title({ of: { kind, reason, count, ids } }: { of: Group }): Content {
 
 const keyOf = ({ kind, reason, ids: [id] }: Group) => `${kind} ${kind === 'QUOTA' || kind === 'MIGRATION' ? id : (reason ?? '')}`;
 
-/** What needs a decision, by kind and reason; a group opens beside the list. */
+/** What needs a decision, by kind and reason, below it what somebody has seen; a group opens beside the list. */
 function Attention({ asked, open }: { asked: Asked<AttentionQuery>; open: Group | undefined }) {
   const item = (group: Group) => {
     const [tone, badge] = KINDS[group.kind];
@@ -134,12 +138,13 @@ function Attention({ asked, open }: { asked: Asked<AttentionQuery>; open: Group 
     return html`<li key=${keyOf(group)}><a href=${link} aria-current=${group === open ? 'true' : undefined}><${Badge} tone=${tone}>${badge}<//>
       <span><${Title} of=${group} /></span><span class="muted">since ${clock(group.since)}</span></a></li>`;
   };
-  return html`<${Answer} asked=${asked}>${({ needsAttention, walletRules, flagged }: AttentionQuery) =>
-    html`${
-      needsAttention.length === 0
-        ? html`<${Empty} icon="check">Nothing needs attention.<//>`
-        : html`<ul class="concerns" aria-label="What needs a decision">${[...needsAttention].sort(inOrder).map(item)}</ul>`
-    }${flagged && flagged.totalCountAtLeast > 0 && html`<p><a href=${linkTo(['transactions'], { status: 'FLAGGED' })}>${counted(flagged.totalCountAtLeast, 'transaction')} of an unknown type</a></p>`}${walletRules && walletRules.edges.length > 0 && html`<${Changed} rules=${nodesOf(walletRules)} />`}`}<//>`;
+  const list = (label: string, groups: readonly Group[]) => html`<ul class="concerns" aria-label=${label}>${[...groups].sort(inOrder).map(item)}</ul>`;
+  return html`<${Answer} asked=${asked}>${({ needsAttention, walletRules, flagged }: AttentionQuery) => {
+    const { seen = [], fresh = [] } = Object.groupBy(needsAttention, (group) => (group.seen ? 'seen' : 'fresh'));
+    return html`${fresh.length === 0 ? html`<${Empty} icon="check">Nothing needs attention.<//>` : list('What needs a decision', fresh)}
+    ${seen.length > 0 && html`<details class="changed" open=${open?.seen ? true : undefined}><summary>${counted(seen.length, 'group')} seen</summary>${list('Seen', seen)}</details>`}
+    ${flagged && flagged.totalCountAtLeast > 0 && html`<p><a href=${linkTo(['transactions'], { status: 'FLAGGED' })}>${counted(flagged.totalCountAtLeast, 'transaction')} of an unknown type</a></p>`}${walletRules && walletRules.edges.length > 0 && html`<${Changed} rules=${nodesOf(walletRules)} />`}`;
+  }}<//>`;
 }
 
 type Rule = NonNullable<AttentionQuery['walletRules']>['edges'][number]['node'];
@@ -160,7 +165,7 @@ const SHOWN = 20;
 /** Reads the transactions of a group: the latest failed ones, and those that are stuck the longest. */
 async function transactionsOf({ kind, reason }: Pick<Group, 'kind' | 'reason'>): Promise<Transaction[]> {
   const [part] = STUCK_IN[reason ?? ''] ?? [];
-  if (kind === 'STUCK') return part ? longestAgo({}, [part], SHOWN) : [];
+  if (kind === 'STUCK') return part ? longest({}, [part], SHOWN) : [];
   const filter = kind === 'CONFLICT' ? { conflict: true } : { status: 'ERROR' as const, error: reason, updatedSince: dayAgo() };
   return nodesOf((await ask(TransactionsDocument, { filter, last: SHOWN })).transactions).reverse();
 }
@@ -173,7 +178,7 @@ const TRANSACTIONS: readonly Column<Transaction>[] = [
 ];
 
 /** A group beside the list: its transactions, or what is known about the one thing that it has. */
-function GroupPane({ of }: { of: Group }) {
+function GroupPane({ of, onMarked }: { of: Group; onMarked: () => void }) {
   const { kind, reason, count, since, ids } = of;
   const [id = ''] = ids;
   const isTransactions = kind === 'FAILED' || kind === 'STUCK' || kind === 'CONFLICT';
@@ -189,5 +194,26 @@ function GroupPane({ of }: { of: Group }) {
     ${attempts.data && html`<p><${AttemptsLine} subject=${id} of=${attempts.data} /></p>`}${waits}
     ${isTransactions && html`<${Answer} asked=${asked}>${(rows: Transaction[]) => html`<${Table} label="Transactions of the group" columns=${TRANSACTIONS} rows=${rows} linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} />`}<//>`}
     <p class="actions"><a class="button" href=${link}>${isTransactions ? 'Open the list' : 'Open'}</a></p>
+    <${Mark} of=${of} onMarked=${onMarked} />
   </section>`;
 }
+
+/** Marks a group as seen for all people of the tenant, or says who has. */
+function Mark({ of: { id, marking, seen }, onMarked }: { of: Group; onMarked: () => void }) {
+  const [note, setNote] = useState('');
+  const action = useAction();
+  const mark = (isSeen: boolean) => async () => {
+    await mutate(MarkAttentionDocument, { id, seen: isSeen, note: note.trim() || null }).finally(onMarked);
+    toast(isSeen ? 'Marked as seen.' : 'It needs attention again.');
+  };
+  if (!may(marking)) return html`${seen && html`<${SeenBy} of=${seen} />`}<${Needs} permission=${marking} to="mark it as seen" />`;
+  if (seen) {
+    return html`<${SeenBy} of=${seen} /><${FailureBox} failure=${action.failure} />
+      <p class="actions"><button type="button" disabled=${action.isBusy} onClick=${() => action.run(mark(false))}>Mark as not seen</button></p>`;
+  }
+  return html`<${Form} ...${action} verb="Mark as seen" act=${mark(true)}>
+    <${Input} label="Note for colleagues" hint="May be empty. It comes back when something new joins it." maxlength="1024" value=${note} onInput=${setNote} /><//>`;
+}
+
+const SeenBy = ({ of: { seenBy: by, seenAt: at, note } }: { of: NonNullable<Group['seen']> }) =>
+  html`<p>Seen by <${Named} source=${actors} id=${by} /> <${Time} at=${at} />${note && html`: <q>${note}</q>`}</p>`;

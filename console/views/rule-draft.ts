@@ -1,5 +1,7 @@
 import type { RulePartsFragment as Rule, WalletRuleInput } from '../generated/graphql.ts';
 
+export type { Rule };
+
 /** A condition of a rule; its value is text, so that no digit is lost. */
 export type Condition = Record<'field' | 'op' | 'value' | 'network_currency_id', string>;
 

@@ -1,12 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, failureOf, mutate } from '../api.ts';
-import {
-  CreateWalletRuleDocument,
-  PreviewWalletRuleDocument,
-  ReplaceWalletRuleDocument,
-  type RulePartsFragment as Rule,
-  WalletRuleDocument,
-} from '../generated/graphql.ts';
+import { CreateWalletRuleDocument, PreviewWalletRuleDocument, ReplaceWalletRuleDocument, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Input, issueAt, Select } from '../kit/form.ts';
 import { Table } from '../kit/list.ts';
@@ -30,6 +24,7 @@ import {
   nameOf,
   OPTIONAL,
   ownPart,
+  type Rule,
   ruleInput,
   sideBySide,
   TEXTS,

@@ -5,6 +5,7 @@ import { Input, LOCAL_TIME, localOf, utcOf } from '../kit/form.ts';
 import { nodesOf, Tabs } from '../kit/list.ts';
 import { Answer, type Asked, useAsk, useSettled } from '../kit/page.ts';
 import { type Source, UUID, UUIDS, useName } from '../kit/picker.ts';
+import { asSentence, issueSentence } from '../kit/sentences.ts';
 import { anything, currencies, users, wallets } from '../kit/sources.ts';
 import { Badge, counted, shortened, Time, words } from '../kit/text.ts';
 import {
@@ -150,7 +151,7 @@ function Outcome({ outcomes: [yes, no], effect, isUntested, preview, draft, at }
   if (failure) {
     const [issue] = failure.issues;
     const path = issue?.path.filter((part, index) => index > 0 || part !== 'rule') ?? [];
-    return html`<p class="muted">Not evaluated. ${issue ? `${nameOf(path)} ${issue.message}` : failure.message}</p>`;
+    return html`<p class="muted">Not evaluated. ${issue ? issueSentence(nameOf(path), issue.message) : failure.message}</p>`;
   }
   if (!data) return html`<p class="muted">${isLoading ? 'Evaluating …' : ''}</p>`;
   const { fires, explanation, warnings } = data.previewWalletRule;
@@ -165,7 +166,7 @@ function Outcome({ outcomes: [yes, no], effect, isUntested, preview, draft, at }
 
 /** What a rule contains that can hardly be meant. */
 export function Warnings({ of }: { of: readonly { message: string }[] }) {
-  return of.map(({ message }) => html`<p class="warning">${message.charAt(0).toUpperCase()}${message.slice(1)}.</p>`);
+  return of.map(({ message }) => html`<p class="warning">${asSentence(message)}</p>`);
 }
 
 /** What a rule does where it fires: the transfer, who must approve it, and whether the paying wallet is known to cover it. */

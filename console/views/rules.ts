@@ -2,11 +2,12 @@ import { useState } from 'preact/hooks';
 import { ask, mutate } from '../api.ts';
 import { RuleVersionsDocument, type RuleVersionsQuery, SetWalletRuleStatusDocument, WalletPartsDocument, WalletRuleDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
+import { Author } from '../kit/activity.ts';
 import { Entry, Select, utcOf } from '../kit/form.ts';
 import { type Column, List, nodesOf, usePages } from '../kit/list.ts';
 import { ConfirmButton, Dialog, toast } from '../kit/overlay.ts';
 import { Answer, type Crumb, Empty, Found, may, Page, useAsk } from '../kit/page.ts';
-import { Named, Picker, UUID } from '../kit/picker.ts';
+import { Picker, UUID } from '../kit/picker.ts';
 import { actors, wallets } from '../kit/sources.ts';
 import { Id, Time } from '../kit/text.ts';
 import { go, leave, linkTo, place } from '../router.ts';
@@ -125,7 +126,7 @@ function Activity({ rule, onRestore }: { rule: Rule; onRestore(version: Restored
   const columns: readonly Column<Version>[] = [
     { title: 'Version', isNumber: true, cell: ({ version }) => version },
     { title: 'What', cell: (row) => html`<${Change} ...${{ row, before: beforeOf(row), walletId }} />` },
-    { title: 'Who and when', cell: Who },
+    { title: 'Who and when', cell: (row) => html`<${Author} ...${row} />` },
     { title: 'Restore', cell: restore },
   ];
   return html`<details open=${place.value.query.has('history')}><summary>Activity: version ${rule.version}, changed <${Time} at=${rule.updatedAt} />${
@@ -135,12 +136,6 @@ function Activity({ rule, onRestore }: { rule: Rule; onRestore(version: Restored
     <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: RuleVersionsQuery) =>
       html`<${List} label="Activity" noun="versions" of=${versions} pages=${asked.pages} columns=${columns} keyOf=${({ version }: Version) => version} />`}<//>
     ${may('audit:read') && requests.length > 0 && html`<p class="actions"><a href=${linkTo(['audit'], { correlationIds: requests.join(','), exports: 'shown' })}>Export the requests of these versions</a></p>`}</details>`;
-}
-
-function Who({ subject, clientId, at, correlationId: id }: Version) {
-  const client = clientId && clientId !== subject && html`<small>through <${Name} source=${actors} id=${clientId} /></small>`;
-  return html`<div class="who">${subject ? html`<${Named} source=${actors} id=${subject} />` : html`<span class="muted">not known</span>`}${client}
-    <small><${Time} at=${at} isAbsolute /></small><${Id} id=${id} link=${linkTo(['audit'], { correlationId: id ?? '' })} /></div>`;
 }
 
 /** The members that no sentence has. */

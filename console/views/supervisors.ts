@@ -12,6 +12,7 @@ import {
   UnlockSupervisorDocument,
 } from '../generated/graphql.ts';
 import { html } from '../html.ts';
+import { Activity } from '../kit/activity.ts';
 import { AttemptsLine, useAttempts } from '../kit/attempts.ts';
 import { Form, Select, useForm } from '../kit/form.ts';
 import { type Column, factsOf } from '../kit/list.ts';
@@ -71,8 +72,8 @@ function Lock({ of: { id, lockedUntil }, button }: { of: Supervisor; button: Con
   if (!lockedUntil && !data) return null;
   const past = !lockedUntil && data?.lockedUntil;
   return html`<div class="warning">
-    ${lockedUntil && html`<p><b>Locked until <${Time} at=${lockedUntil} isAbsolute /></b>: five wrong passwords within 15 minutes.</p>`}
-    ${past && html`<p><b>${past > new Date().toISOString() ? 'A lock was ended before its time' : 'A lock has ended'}</b>: its fifteen minutes are over <${Time} at=${past} />.</p>`}
+    ${lockedUntil && html`<p><b>Locked until <${Time} at=${lockedUntil} isAbsolute /></b> after wrong passwords.</p>`}
+    ${past && html`<p><b>${past > new Date().toISOString() ? 'A lock was ended before its time' : 'A lock has ended'}</b>: its end <${Time} at=${past} />.</p>`}
     ${data && html`<p><${AttemptsLine} subject=${id} of=${data} /></p>`}
     ${button && html`<p class="actions">${button}</p>`}
   </div>`;
@@ -113,5 +114,6 @@ function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> 
           ? html`<${ConfirmButton} title=${`Disable ${username}?`} verb="Disable the supervisor" act=${setStatus('DISABLED')}>
             <p>All sessions end now, and ${username} cannot sign in until enabled.</p><//>`
           : button('Enable the supervisor', setStatus('ACTIVE'))
-      }</p>`;
+      }</p>
+    <${Activity} of="supervisor" id=${id} />`;
 }

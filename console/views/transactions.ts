@@ -9,8 +9,8 @@ import { Empty, FailureBox, Found, may, Page, Skeleton, useAsk, useSettled } fro
 import { absolute, Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
 import {
   countOf,
-  filtersOfParts,
-  longestAgo,
+  filtersOf,
+  longest,
   midnight,
   STUCK,
   skipsReceipt,
@@ -24,7 +24,7 @@ import { onSignOut } from '../remembered.ts';
 import { go, linkTo, place } from '../router.ts';
 import { recordOf } from './csv.ts';
 
-type Filter = Parameters<typeof filtersOfParts>[0];
+type Filter = Parameters<typeof filtersOf>[0];
 type Status = NonNullable<Transaction['status']>;
 
 const COLLECTIONS: readonly Transaction['collection'][] = [
@@ -112,10 +112,10 @@ function updated(rows: readonly Transaction[], update: Transaction, part: Listed
 /** Reads a page of a part, the latest first; of what is stuck those that wait the longest. */
 async function read(part: Listed, filter: Filter, before: string | undefined) {
   if (part === 'STUCK') {
-    const found = await longestAgo(filter, STUCK, SHOWN);
+    const found = await longest(filter, STUCK, SHOWN);
     return { found, older: found.length < SHOWN ? undefined : null };
   }
-  const { transactions } = await ask(TransactionsDocument, { filter: part ? filtersOfParts(filter)[part] : filter, last: SHOWN, before: before ?? null });
+  const { transactions } = await ask(TransactionsDocument, { filter: part ? filtersOf(filter)[part] : filter, last: SHOWN, before: before ?? null });
   const { hasPreviousPage, startCursor } = transactions.pageInfo;
   return { found: nodesOf(transactions).reverse(), older: (hasPreviousPage && startCursor) || undefined };
 }
@@ -160,13 +160,13 @@ type TextOf = (row: Transaction) => string | null | undefined;
 /** A column, and its cell in a CSV file. */
 type TextColumn = Column<Transaction> & { text: TextOf };
 const textual = (title: string, text: TextOf): TextColumn => ({ title, cell: text, text });
-const COLUMNS: readonly TextColumn[] = [
+export const COLUMNS: readonly TextColumn[] = [
   { title: 'Status', cell: statusCell, text: ({ status }) => status && STATUSES[status][0] },
   { title: 'Type', cell: typeCell, text: typeWords },
   textual('Collection', ({ collection }) => words(collection)),
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['transactions', id])} />`, text: ({ id }) => id },
 ];
-const REPORTED: TextColumn = { title: 'Reported', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
+export const REPORTED: TextColumn = { title: 'Reported', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
 const WAITS = textual('Waits for', waitsFor);
 const ERROR = textual('Error', ({ error }) => error);
 const HASH = textual('Hash', ({ transactionHash }) => transactionHash);
@@ -198,7 +198,7 @@ function TransactionsPage() {
   const { rows, isRead, older, latest } = live;
   const { link, updates, notice, round } = stream;
   const failure = live.failure ?? stream.failure;
-  const counts = useAsk(TransactionCountsDocument, filtersOfParts(filter), round);
+  const counts = useAsk(TransactionCountsDocument, filtersOf(filter), round);
   const seen = updates > 0 && `${counted(updates, 'update')} since this view was opened.`;
   const change = (name: string, value: string) => {
     setPaused(false);
@@ -290,7 +290,7 @@ function TransactionPage({ id }: { id: string }) {
         <${Facts} of=${[
           ['Collection', words(transaction.collection)],
           ['Type code', transaction.type],
-          ['Asset', asset?.name],
+          ['Asset', asset && html`<a href=${linkTo(['assets', asset.id])}>${asset.name}</a>`],
           ['Network', network?.name],
           ['Transaction hash', transactionHash && html`<${Id} id=${transactionHash} /> ${explorerLink(network?.explorerUrl, transactionHash)}`],
           ['Contract address', contractAddress && html`<${Id} id=${contractAddress} />`],

@@ -1,6 +1,7 @@
 import { mutate } from '../api.ts';
 import { EraseUserDocument, type UserPartsFragment as User, UserDocument, UsersDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
+import { Activity } from '../kit/activity.ts';
 import { Input } from '../kit/form.ts';
 import { type Column, factsOf, Listing, saveFile } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
@@ -62,12 +63,15 @@ function UserPage({ id }: { id: string }) {
   return html`<${Page} title=${name} trail=${[{ text: 'Users', link: linkTo(['users']) }]} actions=${actions}>
     <${Found} asked=${asked} noun="user">${(user: User) => html`
       ${user.erasedAt ? html`<${Receipt} ...${user} />` : html`<${Needs} permission="users:erase" to="erase users" />`}
-      <${Facts} of=${[...factsOf(COLUMNS.slice(1), user), ['Id', html`<${Id} id=${id} />`]]} />`}<//>
+      <${Facts} of=${[...factsOf(COLUMNS.slice(1), user), ['Id', html`<${Id} id=${id} />`]]} />
+      <${Activity} of="user" id=${id} round=${Date.parse(user.erasedAt ?? '') || 0} />`}<//>
   <//>`;
 }
 
 function Receipt({ id, erasedAt, erasure }: User) {
-  const removed = erasure && ` Removed from ${counted(erasure.records, 'audit record')} and ${counted(erasure.responses, 'stored response')}.`;
+  const migrations = erasure?.migrations ?? [];
+  const imports = migrations.length > 0 ? `, ${counted(migrations.length, 'import')}` : '';
+  const removed = erasure && ` Removed from ${counted(erasure.records, 'audit record')}${imports} and ${counted(erasure.responses, 'stored response')}.`;
   const by = erasure?.by ?? '';
   const name = useName(actors, by);
   const { tenantName, nodeId } = viewer.value ?? {};
@@ -79,12 +83,16 @@ function Receipt({ id, erasedAt, erasure }: User) {
     erased_by_name: name,
     audit_records: erasure?.records,
     stored_responses: erasure?.responses,
+    migrations,
+    seal: erasure?.seal,
   };
   const save = () => saveFile(new Blob([`${JSON.stringify(facts, null, 2)}\n`], { type: 'application/json' }), `erasure-${id}.json`);
   // An erasure waits for records that are on their way.
   const [since, until] = [-60_000, 600_000].map((ms) => new Date(Date.parse(erasedAt ?? '') + ms).toISOString());
   return html`<section class="card" aria-label="Receipt"><h2>Personal data erased</h2>
     <p>Erased on <${Time} at=${erasedAt} isAbsolute />${by && ` by ${name ?? by}`}.${removed} The id and the KYC status are kept.</p>
+    ${migrations.length > 0 && html`<p>Imports: ${migrations.map((one) => html`<${Id} id=${one} link=${linkTo(['migrations', one])} /> `)}</p>`}
+    ${erasure?.seal && html`<p class="muted">The saved receipt has the seal of the audit${erasure.seal.signature ? ', which is signed' : ''}.</p>`}
     <p class="actions"><${Copy} text=${`Erased user ${id} at ${erasedAt}${by && ` by ${by}`}.${removed ?? ''}`} label="Copy receipt" /> <button type="button" onClick=${save}>Save receipt</button>
       ${may('audit:read') && html`<a href=${linkTo(['audit'], { operation: 'eraseUser' })}>Erasures in the audit</a> <a href=${linkTo(['audit'], { operation: 'eraseUser', since, until, exports: 'shown' })}>Export its record</a>`}</p></section>`;
 }

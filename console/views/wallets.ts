@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
 import { AssignNetworkDocument, RulesDocument, type RulesQuery, WalletPartsDocument, type WalletPartsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
+import { Activity } from '../kit/activity.ts';
 import { type Column, Listing, nodesOf, Table } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
 import { type Crumb, Empty, Found, may, Needs, Page, useAsk } from '../kit/page.ts';
@@ -70,7 +71,8 @@ function WalletPage({ id }: { id: string }) {
         <div class="head"><h2>Networks</h2>${may('wallets:write') && html`<${Assign} wallet=${wallet} onDone=${asked.reload} />`}</div>
         ${networks.totalCount === 0 && html`<${Empty} icon="networks">No networks are assigned to the wallet.<//>`}
         ${networks.totalCount > 0 && html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`}
-        ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}`;
+        ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}
+        <${Activity} of="wallet" id=${id} round=${networks.totalCount} />`;
     }}<//>
   <//>`;
 }

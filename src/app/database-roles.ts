@@ -119,7 +119,7 @@ function faultsOf({ schema, migrator, owner, mayMigrate, isOwner, creates }: Fac
 }
 
 /** The tables of which a service's role may change no row. */
-const APART = ['mikro_orm_migrations', 'audit_records', 'audit_seals', 'wallet_rule_versions'];
+const APART = ['mikro_orm_migrations', 'audit_records', 'audit_seals', 'wallet_rule_versions', 'activity'];
 
 /** Gives the role of services what it needs, and takes from it what it does not. */
 async function grant(db: Db, name: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { EventBus } from '../events/bus/event-bus.ts';
 import { OutboxRelay } from '../events/outbox/outbox.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { AccountPages, Accounts } from '../features/accounts/accounts.service.ts';
+import { activityLists } from '../features/activity/activity.service.ts';
 import { Assets } from '../features/assets/assets.service.ts';
 import { GasFees, type GasSource } from '../features/gas-fee/gas-fee.service.ts';
 import { Networks } from '../features/networks/networks.service.ts';
@@ -57,6 +58,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
   return {
     accounts: new Accounts(db),
     accountPages: new AccountPages(db),
+    activity: activityLists(db),
     assets: new Assets(db),
     walletPages,
     walletRules: new WalletRules({ db, nowMs }),

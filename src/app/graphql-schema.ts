@@ -3,6 +3,7 @@ import type { PersistedDocuments } from '../api/graphql/execution/persisted-file
 import { createBuilder } from '../api/graphql/kit/builder.ts';
 import { addErrorTypes, addScalars } from '../api/graphql/kit/shared-types.ts';
 import { addAccounts } from '../features/accounts/accounts.graphql.ts';
+import { addActivity } from '../features/activity/activity.graphql.ts';
 import { addAssets } from '../features/assets/assets.graphql.ts';
 import { addAttention } from '../features/attention/attention.graphql.ts';
 import { addAuditRecords } from '../features/audit-records/audit-records.graphql.ts';
@@ -32,6 +33,7 @@ const NOUNS = [
   addSupervisors,
   addAuditRecords,
   addGasFees,
+  addActivity,
   addAttention,
   addSearch,
 ];

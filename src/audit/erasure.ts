@@ -4,7 +4,7 @@ import type { Db } from '../platform/database/database.ts';
 import { textColumn } from '../platform/database/row-sets.ts';
 import type { Tables } from '../tables/tables.ts';
 import { type AuditFilter, auditConditions } from './audit-filter.ts';
-import type { AuditSeals } from './seals.ts';
+import type { AuditSeals, Seal } from './seals.ts';
 
 /** The greatest number of records that one statement finds. */
 const MAX_FOUND = 10_000;
@@ -27,8 +27,8 @@ export class AuditErasure {
     this.#seals = seals;
   }
 
-  /** Seals that a user is erased. Without this, verification reports the user's erased records. */
-  seal(userId: string): Promise<void> {
+  /** Seals that a user is erased, and returns the seal. Without it, verification reports the user's erased records. */
+  seal(userId: string): Promise<Seal | undefined> {
     return this.#seals.add({ kind: 'erasure', user: userId });
   }
 

@@ -103,12 +103,20 @@ export class AuditSeals {
    * Adds a seal to the database, and then to the sink, with those that the sink has not taken before. `write` calls the
    * function of the database that stores it, given the row as JSON, together with what else is part of it: all of that
    * happens or nothing does. A statement that depends on rows is a function, called while no other process can seal; it
-   * states nothing by undefined.
+   * states nothing by undefined. Returns the seal.
    */
-  async add(statement: Statement | StatementFactory, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
-    const { db, sink, onError } = this.#deps;
+  async add(
+    statement: Statement | StatementFactory,
+    write: SealWrite = (seal) => this.#store(seal),
+  ): Promise<Seal | undefined> {
+    const { db, sink } = this.#deps;
     const seal = await outsideRequest(() => db.transaction(() => this.#add(statement, write)));
-    if (!seal || !sink) return;
+    if (seal && sink) await this.#copy(seal, sink);
+    return seal;
+  }
+
+  /** Copies a seal outside the database, after those that wait. */
+  async #copy(seal: Seal, sink: (seal: Seal) => Promise<void>): Promise<void> {
     this.#uncopied.push(seal);
     if (this.#uncopied.length > MAX_UNCOPIED) this.#uncopied.shift();
     for (let next = this.#uncopied.shift(); next; next = this.#uncopied.shift()) {
@@ -116,7 +124,7 @@ export class AuditSeals {
         await sink(next);
       } catch (error) {
         this.#uncopied.unshift(next);
-        onError(error);
+        this.#deps.onError(error);
         return;
       }
     }
@@ -256,7 +264,7 @@ export class ChainKeeper {
     clearInterval(this.#timer);
   }
 
-  #seal(statement: Parameters<AuditSeals['add']>[0]): Promise<void> {
+  #seal(statement: Parameters<AuditSeals['add']>[0]): Promise<unknown> {
     return this.#deps.seals.add(statement);
   }
 

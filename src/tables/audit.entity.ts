@@ -133,3 +133,46 @@ export const AuditExportChunk = defineEntity({
   },
   indexes: [{ name: 'audit_export_chunks_file', properties: ['exportId', 'file', 'seq'] }],
 });
+
+/**
+ * A change of a client, a supervisor, a user or the networks of a wallet: triggers of their tables insert it. `changes` has the
+ * value before and after by column; both are null for a secret and for personal data. The author is null where the writer did
+ * not say who it is.
+ */
+export const Activity = defineEntity({
+  name: 'Activity',
+  tableName: 'activity',
+  properties: {
+    id: p.uuid().primary().defaultRaw('gen_random_uuid()'),
+    nodeId: ofNode(),
+    ofId: p.uuid(),
+    at: p.datetime(6).$type<string>().defaultRaw('clock_timestamp()'),
+    isNew: p.boolean(),
+    changes: p.json().$type<Record<string, readonly [before: unknown, after: unknown]>>(),
+    subject: p.text().nullable(),
+    clientId: p.text().nullable(),
+    /** The correlation id of the request in the form that its audit record has. */
+    correlationId: p.text().nullable(),
+  },
+  indexes: [{ name: 'activity_of', properties: ['nodeId', 'ofId', 'at', 'id'] }],
+});
+
+/**
+ * A group of what needs a decision that somebody has seen: its kind, and a hash of its reason. It counts while `members` has
+ * all that is in the group.
+ */
+export const SeenAttention = defineEntity({
+  name: 'SeenAttention',
+  tableName: 'seen_attention',
+  properties: {
+    id: p.uuid().primary(),
+    nodeId: ofNode(),
+    kind: p.text(),
+    key: p.text(),
+    members: p.array().$type<string[]>(),
+    note: p.text().nullable(),
+    seenBy: p.text(),
+    seenAt: p.datetime(6).$type<string>(),
+  },
+  uniques: [{ name: 'seen_attention_group', properties: ['nodeId', 'kind', 'key'] }],
+});

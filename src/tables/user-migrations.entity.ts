@@ -15,6 +15,8 @@ export const Migration = defineEntity({
     failed: p.integer().default(0),
     /** Whether the outcomes of the rows were only decided, and no user was created. */
     dryRun: p.boolean().default(false),
+    /** What the file is called, as who started it says. */
+    fileName: p.text().nullable(),
     createdBy: p.text(),
     createdAt: p.datetime(6).$type<string>(),
     finishedAt: p.datetime(6).$type<string>().nullable(),

@@ -27,6 +27,9 @@ export const User = defineEntity({
     erasedResponses: p.integer().nullable(),
     /** The `sub` of the token that last erased the user; null for the command line. */
     erasedBy: p.text().nullable(),
+    /** The migrations whose rows were erased, and the seal of the audit that says so, as JSON. */
+    erasedMigrations: p.array().columnType('uuid[]').$type<readonly string[]>().nullable(),
+    erasedSeal: p.text().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
   uniques: [

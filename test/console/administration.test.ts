@@ -71,6 +71,8 @@ describeReal('chromium', 'administration in the console', () => {
     expect([await grantStatus(p, first), await grantStatus(p, second)]).toEqual([200, 200]);
     await page.getByRole('button', { name: 'Acme ERP', exact: true }).click();
     await sheet.getByText('The old secret works until').waitFor();
+    const activity = sheet.getByRole('table', { name: 'Activity' });
+    await activity.getByRole('row').filter({ hasText: 'A new secret was made.' }).first().getByText('admin').waitFor();
     await takePicture(page, 'console-client', 900);
     await sheet.getByRole('button', { name: 'Disable the client' }).click();
     await page
@@ -125,7 +127,7 @@ describeReal('chromium', 'administration in the console', () => {
     const opener = page.getByRole('button', { name: username, exact: true });
     await page.getByRole('row').filter({ has: opener }).getByText('Locked').waitFor();
     await opener.click();
-    await sheet.getByText(/^Locked until .+: five wrong passwords within 15 minutes/).waitFor();
+    await sheet.getByText(/^Locked until .+ after wrong passwords\./).waitFor();
     await sheet.getByRole('button', { name: 'Unlock' }).click();
     await page.getByText(`${username} is unlocked.`).waitFor();
     const records = sheet.getByRole('link', { name: /^5 wrong passwords since .+ from 127\.0\.0\.1$/ });
@@ -137,6 +139,12 @@ describeReal('chromium', 'administration in the console', () => {
     const asked = page.getByRole('dialog', { name: `Make ${username} an admin?` });
     await asked.getByRole('button', { name: 'Change the role' }).click();
     await page.getByText(`The role of ${username} is now admin.`).waitFor();
+    const changed = sheet
+      .getByRole('table', { name: 'Activity' })
+      .getByRole('row')
+      .filter({ hasText: /Role: operator → admin/ });
+    await changed.getByText('admin', { exact: true }).first().waitFor();
+    expect(await changed.getByRole('link').last().getAttribute('href')).toMatch(/^#\/audit\?correlationId=/);
     await sheet.getByLabel('New password').fill(`${PASSWORD} 2`);
     await sheet.getByRole('button', { name: 'Set the password' }).click();
     await page.getByText(`The password of ${username} is set.`).waitFor();

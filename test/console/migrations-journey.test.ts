@@ -191,7 +191,9 @@ describeReal('chromium', 'user migrations in the console', () => {
     const dialog = page.getByRole('dialog', { name: 'Erase Ada Erasable?' });
     await dialog.getByRole('button', { name: 'Erase user' }).click();
     const receipt = page.getByRole('region', { name: 'Receipt' });
-    await receipt.getByText(/^Erased on .*Removed from \d+ audit records? and 0 stored responses\./).waitFor();
+    await receipt
+      .getByText(/^Erased on .*Removed from \d+ audit records?, 1 import and 0 stored responses\./)
+      .waitFor();
     await page.getByRole('heading', { name: 'Erased user', level: 1 }).waitFor();
     expect(await page.locator('main').innerText()).not.toMatch(/Ada|ada\.erase/);
     expect(await button(page, 'Erase user').count()).toBe(0);
@@ -203,6 +205,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     expect(file.suggestedFilename()).toBe(`erasure-${json.id}.json`);
     expect(JSON.parse(await readFile(await file.path(), 'utf8'))).toMatchObject({
       ...{ user: json.id, erased_by_name: 'admin', stored_responses: 0, audit_records: expect.any(Number) },
+      ...{ migrations: [expect.any(String)], seal: { body: expect.stringContaining(json.id) } },
     });
     await receipt.getByRole('link', { name: 'Export its record' }).click();
     await page.getByRole('dialog', { name: 'Export audit records' }).getByText('eraseUser').first().waitFor();

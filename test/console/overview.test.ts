@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { applied, beginAt, idsOf, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
@@ -100,14 +101,35 @@ describeReal('chromium', 'the overview', () => {
     await page.getByText('Show as a table').click();
     await page
       .getByRole('table', { name: /^Last 24 hours/ })
-      .getByRole('button')
+      .getByRole('link')
       .last()
       .click();
     await page.getByRole('heading', { name: 'Transactions', level: 1 }).waitFor();
     const chips = page.getByRole('list', { name: 'Filters in force' }).getByRole('listitem');
     await expect
       .poll(() => chips.allInnerTexts(), SOON)
-      .toMatchObject([/^Reported from/, /^Reported before/].map((text) => expect.stringMatching(text)));
+      .toMatchObject(
+        [/^Reported (?:from|since midnight)/, /^Reported before/].map((text) => expect.stringMatching(text)),
+      );
+  });
+
+  it('leads from a transaction to its asset, and from there to the transactions of the asset', async () => {
+    const page = await beginAt(open, p.demo, '#/assets');
+    const first = page.getByRole('table', { name: 'Assets' }).getByRole('link').first();
+    const title = await first.innerText();
+    await first.click();
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    const place = page.url();
+    const [, asset] = place.split('#/assets/');
+    const { transactions } = p.service.context;
+    const [id, assetId] = [randomUUID(), asset ?? ''];
+    await transactions.register({ id, nodeId: p.demo.node_id, collection: 'token_transactions', type: 1, assetId });
+    await page.reload();
+    await expect.poll(() => idsOf(page), SOON).toContain(id);
+    await page.getByRole('table', { name: 'Transactions' }).getByRole('link').first().click();
+    await page.getByRole('definition').getByRole('link', { name: title }).click();
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    expect(page.url()).toBe(place);
   });
 
   it('finds a record with Ctrl K by the beginning of its id, a name or a page, and begins an action', async () => {
@@ -226,6 +248,27 @@ describeReal('chromium', 'the overview', () => {
     expect(lines.slice(1, -1).map((line) => line.split(',')[3])).toEqual(before);
     await page.getByRole('button', { name: 'Resume' }).click();
     await expect.poll(async () => (await idsOf(page))[0], SOON).toBe(id);
+  });
+
+  it('a group is marked as seen with a note, and comes back when something joins it', async () => {
+    const page = await beginAt(open, p.demo, '#/overview');
+    const groups = page.getByRole('list', { name: 'What needs a decision' }).getByRole('link');
+    await groups.filter({ hasText: 'no gas' }).click();
+    const group = page.getByRole('region', { name: 'Group' });
+    await group.getByLabel('Note for colleagues').fill('topped up at noon');
+    await page.keyboard.press('Enter');
+    await group.getByText(/^Seen by admin .*: .?topped up at noon/).waitFor();
+    await expect.poll(() => groups.filter({ hasText: 'no gas' }).count(), SOON).toBe(0);
+    const seen = page.getByRole('list', { name: 'Seen' }).getByRole('link');
+    expect(await seen.count()).toBe(1);
+    // A colleague sees it as seen, and what joins it.
+    await using own = await openConsole(browser, p);
+    await signIn(own.page, p.demo);
+    await own.page.getByText('1 group seen').waitFor();
+    const [another = ''] = await registered(p, 1);
+    await applied(p, another, 4, { updated_at: ago(0), error: 'no gas' });
+    await groups.filter({ hasText: '2 × no gas' }).waitFor();
+    expect(open.complaints).toEqual([]);
   });
 
   it('shows nothing that the token may not read', async () => {

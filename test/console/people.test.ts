@@ -80,6 +80,15 @@ async function moreViews(): Promise<View[]> {
   const asked = { path: `/v1/${LONG}`, since: AT };
   const by = p.demo.client.client_id;
   await p.service.context.auditExports.request(node_id, { asked, filter: {}, by });
+  const [person] = await rows.run((k) =>
+    k.selectFrom('supervisors').select('id').where('node_id', '=', node_id).limit(1),
+  );
+  const [asset] = await rows.run((k) => k.selectFrom('assets').select('id').where('node_id', '=', node_id).limit(1));
+  const token = await p.clientToken();
+  const json = { wallet_address: `0x${LONG.slice(0, 100)}`, email: `${LONG.slice(0, 60)}@x.y` };
+  const made = await p.call('POST', '/v2/users/migrate/with-wallet', { token, json });
+  const user: string = made.json.id;
+  await p.service.context.userErasure.erase(node_id, user, null);
   const rules = `#/wallets/${wallet_id}/rules`;
   return [
     { name: 'a new rule', place: () => `${rules}/new` },
@@ -89,12 +98,26 @@ async function moreViews(): Promise<View[]> {
     { name: 'an audit record', place: () => '#/audit?correlationId=of-people' },
     { name: 'a group of failures', place: () => `#/overview?group=${encodeURIComponent(`FAILED no gas ${LONG}`)}` },
     { name: 'audit exports', place: () => '#/audit?path=%2Fv1&exports=shown' },
+    { name: 'a client', place: ({ client }) => `#/clients/${client.client_id}` },
+    { name: 'a supervisor', place: () => `#/supervisors/${person?.id}` },
+    { name: 'an erased user', place: () => `#/users/${user}` },
+    { name: 'an asset', place: () => `#/assets/${asset?.id}` },
     { name: 'an audit list', place: () => '#/audit?path=%2Fv1&changes=only&range=10080' },
   ];
 }
 
 /** Views with several times side by side. */
-const WITH_TIMES = ['a transaction', 'a migration', 'an automatic transfer', 'an audit record', 'an audit list'];
+const WITH_TIMES = [
+  'the overview',
+  'a supervisor',
+  'an erased user',
+  'an asset',
+  'a transaction',
+  'a migration',
+  'an automatic transfer',
+  'an audit record',
+  'an audit list',
+];
 
 /** How far the page can be scrolled sideways. */
 function sideways(page: Page): Promise<number> {
@@ -132,6 +155,11 @@ async function everywhere(page: Page, name: string, turn: number): Promise<strin
       found.push(...here.map((fault) => `${name} ${width} ${colorScheme}: ${fault}`));
     }
   }
+  await page.emulateMedia({ forcedColors: 'active' });
+  // The colours are then the person's own.
+  const forced = (await faults(page)).filter((fault) => !fault.startsWith('color-contrast'));
+  found.push(...forced.map((fault) => `${name} forced colours: ${fault}`));
+  await page.emulateMedia({ forcedColors: null });
   return found;
 }
 
@@ -173,7 +201,7 @@ describeReal('chromium', 'accessibility of the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('has no accessibility violation from 360 to 3,840 px, light and dark', async () => {
+  it('has no accessibility violation from 360 to 3,840 px, light, dark and in forced colours', async () => {
     const page = await beginSignedOut(open);
     const found = await everywhere(page, 'sign-in', 0);
     await page.setViewportSize({ width: 1280, height: 800 });
@@ -202,7 +230,7 @@ describeReal('chromium', 'accessibility of the console', () => {
     expect(found).toEqual([]);
   });
 
-  it('has no overlapping elements, and no horizontal scrolling at any width', async () => {
+  it('has no overlapping elements, and no horizontal scrolling at any width, also at a zoom of 200 %', async () => {
     await using own = await openConsole(browser, p, { locale: 'en-US', reducedMotion: 'no-preference' });
     const { page } = own;
     await signIn(page, p.demo);
@@ -211,7 +239,8 @@ describeReal('chromium', 'accessibility of the console', () => {
       if (!inject('isThorough') && !WITH_TIMES.includes(name)) continue;
       await page.setViewportSize({ width: 1440, height: 900 });
       await goTo(page, place(p.demo));
-      for (const width of [360, 390, 768, 1024, 1280, 1440, 1920, 3840]) {
+      // A zoom of 200 % halves the width of a window of 768 to 1,440 px.
+      for (const width of [360, 384, 390, 512, 640, 720, 768, 1024, 1280, 1440, 1920, 3840]) {
         await page.setViewportSize({ width, height: 900 });
         found.push(...(await overlaps(page)).map((text) => `${name} ${width}: ${text}`));
         if ((await sideways(page)) > 0) found.push(`${name} ${width}: the page scrolls sideways`);

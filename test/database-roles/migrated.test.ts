@@ -35,6 +35,8 @@ const APART = {
   audit_seals: 'select',
   mikro_orm_migrations: 'select',
   wallet_rule_versions: 'select',
+  activity: 'select',
+  keep_activity: 'null',
   keep_wallet_rule_version: 'null',
   ...Object.fromEntries(FUNCTIONS.map((name) => [name, 'execute'])),
 };

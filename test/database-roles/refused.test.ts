@@ -17,6 +17,7 @@ const TABLES = [
   'audit_seals',
   'mikro_orm_migrations',
   'wallet_rule_versions',
+  'activity',
 ];
 
 /** What nobody may do with a table by the role of services. */
@@ -42,16 +43,19 @@ const COLUMN: Record<string, string> = {
   audit_seals: 'body',
   mikro_orm_migrations: 'name',
   wallet_rule_versions: 'subject',
+  activity: 'subject',
 };
 
 const STATEMENTS = [
   ...TABLES.flatMap((table) =>
     Object.entries(CHANGES).map(([what, statement]) => ({ what: `${what}: ${table}`, statement: statement(table) })),
   ),
-  ...['audit_seals', 'mikro_orm_migrations', 'audit_records_2026_11', 'wallet_rule_versions'].map((table) => ({
-    what: `insert: ${table}`,
-    statement: `insert into ${table} select * from ${table} limit 0`,
-  })),
+  ...['audit_seals', 'mikro_orm_migrations', 'audit_records_2026_11', 'wallet_rule_versions', 'activity'].map(
+    (table) => ({
+      what: `insert: ${table}`,
+      statement: `insert into ${table} select * from ${table} limit 0`,
+    }),
+  ),
   { what: 'detach a month', statement: 'alter table audit_records detach partition audit_records_2026_11' },
   { what: 'make a table', statement: 'create table audit_seals_2 (a int)' },
   {

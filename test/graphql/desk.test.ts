@@ -52,6 +52,57 @@ it('groups what needs a decision by kind and reason, with its number, its first 
   expect(of('LOCKED')).toMatchObject([{ reason: username, count: 1 }]);
 });
 
+const MARK = `mutation ($id: ID!, $seen: Boolean!, $note: String) {
+  markAttention(id: $id, seen: $seen, note: $note) {
+    __typename ... on Attention { id kind reason seen { seenBy note } } ... on ForbiddenError { permission }
+  }
+}`;
+const GROUPS = '{ needsAttention { id kind reason count marking seen { seenBy seenAt note } } }';
+
+it('a group is marked as seen, with a note, for all people of the tenant, until something joins it', async () => {
+  const [first = '', second = '', third = ''] = await registered(p, 3);
+  const error = `insufficient funds ${randomUUID()}`;
+  for (const id of [first, second]) await applied(p, id, 4, { updated_at: ago(20), error });
+  const [token, colleague] = [await p.loginToken(), await p.clientToken()];
+  const group = async (by = colleague) =>
+    (await ask(GROUPS, by)).needsAttention.find(({ reason }: { reason: string }) => reason === error);
+  const mark = async (variables: object, by = token) => (await ask(MARK, by, variables)).markAttention;
+  const { id, seen, marking } = await group();
+  expect([seen, marking]).toEqual([null, 'transactions:write']);
+  const marked = await mark({ id, seen: true, note: 'the treasury tops up at noon' });
+  expect(marked).toMatchObject({ id, reason: error, seen: { note: 'the treasury tops up at noon' } });
+  expect(await group()).toMatchObject({ count: 2, seen: marked.seen });
+  // Another report about one that is in it changes nothing; a new one brings the group back.
+  await applied(p, second, 4, { updated_at: ago(15), error });
+  expect((await group()).seen).toEqual(expect.objectContaining(marked.seen));
+  await applied(p, third, 4, { updated_at: ago(10), error });
+  const grown = await group();
+  expect(grown).toMatchObject({ count: 3, seen: null });
+  // Who has looked at it before has not seen what joined.
+  expect(await mark({ id, seen: true })).toEqual({ __typename: 'PreconditionError' });
+  expect(await mark({ id: grown.id, seen: true })).toMatchObject({ seen: { note: null } });
+  expect(await mark({ id: grown.id, seen: false })).toMatchObject({ seen: null });
+  expect((await group()).seen).toBeNull();
+});
+
+it('a group is marked only with the permission of its kind, and not by another tenant', async () => {
+  const [id = ''] = await registered(p, 1);
+  const error = `fee too low ${randomUUID()}`;
+  await applied(p, id, 4, { updated_at: ago(5), error });
+  const token = await p.clientToken();
+  const { credentials } = await createdClient(p, token, { scopes: ['transactions:read'] });
+  const reader = await p.clientToken(credentials);
+  const groups: { id: string; reason: string; seen: unknown }[] = (await ask(GROUPS, reader)).needsAttention;
+  const group = groups.find(({ reason }) => reason === error)?.id;
+  const refused = await ask(MARK, reader, { id: group, seen: true });
+  expect(refused.markAttention).toEqual({ __typename: 'ForbiddenError', permission: 'transactions:write' });
+  const other = await ask(MARK, await p.clientToken(p.demo.other_node.client), { id: group, seen: true });
+  expect(other.markAttention).toEqual({ __typename: 'PreconditionError' });
+  expect(
+    (await ask(GROUPS, token)).needsAttention.find(({ reason }: { reason: string }) => reason === error).seen,
+  ).toBeNull();
+});
+
 it('shows each kind of what needs a decision, and of hits, only with its permission', async () => {
   const { credentials } = await createdClient(p, await p.clientToken(), {
     name: 'Acme reader',
@@ -62,6 +113,28 @@ it('shows each kind of what needs a decision, and of hits, only with its permiss
   expect(await found('acme', token)).toEqual([]);
   const kinds = new Set((await found('acme', await p.loginToken())).map(({ kind }) => kind));
   expect([...kinds]).toEqual(expect.arrayContaining(['ACCOUNT', 'CLIENT']));
+});
+
+it('an asset has the transactions that were registered with it, the latest first; and what locks a supervisor is told', async () => {
+  const token = await p.clientToken();
+  const asset = randomUUID();
+  const registering = (id: string, of: string) =>
+    ask(
+      `mutation { registerTransaction(input: {id: "${id}", collection: TOKEN_TRANSACTIONS, type: 1, assetId: "${of}"}) { __typename } }`,
+      token,
+    );
+  const [first, second] = [randomUUID(), randomUUID()];
+  const { assets } = await ask('{ assets(first: 1) { edges { node { id } } } }', token);
+  const { id = asset } = assets.edges[0].node;
+  for (const one of [first, second]) await registering(one, id);
+  await registering(randomUUID(), asset);
+  const query = `{ asset(id: "${id}") { transactions(first: 2) { totalCount edges { node { id asset { id } } } } } loginLock { failures seconds } }`;
+  const data = await ask(query, token);
+  const { edges } = data.asset.transactions;
+  expect(edges.map(({ node }: { node: unknown }) => node)).toEqual(
+    [second, first].map((one) => ({ id: one, asset: { id } })),
+  );
+  expect(data.loginLock).toEqual({ failures: 5, seconds: 900 });
 });
 
 it('finds things by an id, its beginning as it is shown, a hash, part of a name, and a correlation id', async () => {

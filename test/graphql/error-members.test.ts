@@ -124,6 +124,11 @@ const CASES: Record<string, Cases> = {
     // Where another one waits or runs: test/audit/audit-export-job.
     PreconditionError: 'never',
   },
+  markAttention: {
+    ValidationError: [`(id: "x", seen: true, note: "${'n'.repeat(1_025)}")`, 'note'],
+    PreconditionError: '(id: "x", seen: true)',
+    NotFoundError: 'never',
+  },
   // The token of these cases was not issued by a login.
   changeOwnPassword: { ValidationError: 'never', NotFoundError: '(current: "12345678", new: "87654321")' },
   endOwnSessions: { ValidationError: 'never', NotFoundError: '' },

@@ -214,10 +214,10 @@ describe('the number of SQL statements', () => {
 
   /** One for each list and each total, one for all accounts of wallets, all locks of supervisors, all previous secrets of clients. */
   const STATEMENTS: Record<string, number> = {
-    ...{ 'Query.accounts': 12, 'Query.wallets': 15, 'Query.walletRules': 5, 'Query.networks': 2, 'Query.users': 2 },
-    ...{ 'Query.migrations': 6, 'Query.transactions': 5, 'Query.assets': 2, 'Query.clients': 3 },
+    ...{ 'Query.accounts': 14, 'Query.wallets': 19, 'Query.walletRules': 5, 'Query.networks': 2, 'Query.users': 4 },
+    ...{ 'Query.migrations': 6, 'Query.transactions': 7, 'Query.assets': 4, 'Query.clients': 5 },
     ...{
-      'Query.supervisors': 3,
+      'Query.supervisors': 5,
       'Query.auditRecords': 2,
       'Query.auditExports': 2,
       'Query.walletRuleVersions': 3,

@@ -10,14 +10,14 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
-import { type Fixture, startFixture } from '../support/graphql/fixture.ts';
+import { type Fixture, NODE, startFixture } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 
 // Whoever adds a type or a root field says here what it needs; null: any token. A connection and its edges need the same.
 const OF_TYPE = byName<Permission | null>([
-  [null, 'Viewer GasFee PriorityFee Network NetworkCurrency Attention SearchHit'],
+  [null, 'Viewer GasFee PriorityFee Network NetworkCurrency Attention AttentionSeen Activity SearchHit'],
   ['accounts:read', 'Account'],
   ['wallets:read', 'Wallet'],
   [
@@ -25,10 +25,10 @@ const OF_TYPE = byName<Permission | null>([
     'WalletRule WalletRuleVersion WalletRulePreview WalletPreview WalletPreviewRule WalletRuleExplanation WalletRuleWarning',
   ],
   ['wallet-rules:read', 'AutoTransferRule SignAndApproveRule PermissionlessTransferLimitRule'],
-  ['users:read', 'User Kyc ErasureReceipt Migration MigrationRow MigrationProgress'],
+  ['users:read', 'User Kyc ErasureReceipt ErasureSeal Migration MigrationRow MigrationProgress'],
   ['tokens:read', 'Asset'],
   ['transactions:read', 'Transaction TransactionEvent TransactionUpdate TransactionStat'],
-  ['clients:manage', 'Client TokenExpiry RateLimit Supervisor'],
+  ['clients:manage', 'Client TokenExpiry RateLimit Supervisor LoginLock'],
   ['audit:read', 'AuditRecord AuditExport'],
 ]);
 const OF_MUTATION = byName<Permission | null>([
@@ -43,7 +43,7 @@ const OF_MUTATION = byName<Permission | null>([
   ],
   ['clients:manage', 'setSupervisorPassword setSupervisorRole unlockSupervisor revokeSessions'],
   ['audit:read', 'requestAuditExport'],
-  [null, 'changeOwnPassword endOwnSessions'],
+  [null, 'changeOwnPassword endOwnSessions markAttention'],
 ]);
 
 function byName<Needed>(rows: [needed: Needed, names: string][]): Record<string, Needed> {
@@ -86,7 +86,7 @@ const ARGUMENTS: Record<string, string> = {
   'Mutation.assignNetwork': '(walletId: "x", networkId: "x")',
   'Query.user': '(id: "x")',
   'Query.migration': '(id: "x")',
-  'Query.asset': '(id: "x")',
+  'Query.asset': '(id: "ASSET")',
   'Query.auditExport': '(id: "x")',
   'Mutation.requestAuditExport': '(filter: {})',
   'Mutation.migrateUser': '(input: {walletAddress: "x"})',
@@ -98,6 +98,7 @@ const ARGUMENTS: Record<string, string> = {
   'Query.transaction': '(id: "tx")',
   'Subscription.transaction': '(id: "tx")',
   'Query.client': '(id: "x")',
+  'Query.supervisor': '(id: "x")',
   'Mutation.createClient': '(input: {name: "x", grantTypes: [PASSWORD], scopes: []})',
   'Mutation.patchClient': '(id: "x", input: {name: "x"})',
   'Mutation.updateClient': '(id: "x", input: {name: "x", grantTypes: [PASSWORD], scopes: []})',
@@ -109,6 +110,7 @@ const ARGUMENTS: Record<string, string> = {
   'Mutation.setSupervisorRole': '(id: "x", role: "x")',
   'Mutation.unlockSupervisor': '(id: "x")',
   'Mutation.revokeSessions': '(supervisorId: "x")',
+  'Mutation.markAttention': '(id: "x", seen: true)',
   'Mutation.changeOwnPassword': '(current: "x", new: "x")',
   'Mutation.registerTransaction': '(input: {id: "new", collection: OTC_TRANSACTIONS, type: 1})',
 };
@@ -131,6 +133,7 @@ let accountId: string;
 let walletId: string;
 let ruleId: string;
 const networkId = '99999999-0000-4000-8000-000000000001';
+const assetId = '99999999-0000-4000-8000-000000000002';
 
 beforeAll(async () => {
   // Some fields are reached through four lists.
@@ -140,6 +143,10 @@ beforeAll(async () => {
   await fixture.database.db
     .unscoped('a test sets its rows')
     .raw((sql) => sql`insert into networks (id, chain_id, name) select ${networkId}, id, 'net' from chains`);
+  await fixture.database.db.unscoped('a test sets its rows').raw(
+    (sql) => sql`insert into assets (id, node_id, name, symbol, type, network_id, status, created_at, updated_at)
+      values (${assetId}, ${NODE}, 'A', 'A', 'bond', ${networkId}, 'draft', now(), now())`,
+  );
   const create = `mutation { done: createWalletRule(walletId: "${walletId}", input: ${RULE.replaceAll('d: "x"', `d: "${networkId}"`)}) { ... on WalletRule { id } } }`;
   ruleId = (await fixture.query(create)).json.data.done.id;
   await fixture.register('tx');
@@ -296,7 +303,8 @@ function withIds(document: string): string {
     .replace('ACCOUNT', accountId)
     .replace('WALLET', walletId)
     .replace('NETWORK', networkId)
-    .replace('STORED', ruleId);
+    .replace('STORED', ruleId)
+    .replace('ASSET', assetId);
 }
 
 function everyField(): Reached[] {

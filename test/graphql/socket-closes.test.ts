@@ -15,7 +15,7 @@ const times = { created_at: '2026-11-21', finished_at: null };
 const migration = { id: 'm', node_id: 'n', status: 'running', total: 1, success: 0, skipped: 0, failed: 0 } as const;
 const row: MigrationProgressRow = {
   ...{
-    migration: { ...migration, dry_run: false, created_by: 'somebody', ...times },
+    migration: { ...migration, dry_run: false, file_name: null, created_by: 'somebody', ...times },
     processed: 0,
     total: 1,
     done: false,

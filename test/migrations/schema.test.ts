@@ -41,6 +41,8 @@ const UNDECLARED: Record<string, { why: string; names: readonly string[] }> = {
     names: [
       ...['account_blocks_split', 'accounts_deleted', 'accounts_inserted', 'accounts_truncated', 'accounts_updated'],
       ...['keep_changed_wallet_rule_version', 'keep_wallet_rule_version', 'show_audit_position'],
+      // Of clients, their secrets, supervisors, users, and the networks of wallets.
+      ...Array.from({ length: 5 }, () => 'keep_activity'),
     ],
   },
   function: {
@@ -52,6 +54,7 @@ const UNDECLARED: Record<string, { why: string; names: readonly string[] }> = {
         'delete_unreferenced',
         'forget_account_counts',
         'identifier_key',
+        'keep_activity',
         'keep_wallet_rule_version',
         'require_audit_age',
       ],

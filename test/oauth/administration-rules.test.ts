@@ -13,8 +13,9 @@ import { Refusal } from '../../src/platform/errors.ts';
 const OWN = 'aaaaaaaa-0000-4000-8000-00000000000a';
 const OTHER = 'bbbbbbbb-0000-4000-8000-00000000000b';
 
-function principal(settings: Partial<Principal>): Principal {
+function principal(settings: Partial<Principal>): Principal & { correlationId: string } {
   return {
+    correlationId: 'c',
     tokenClass: 'user',
     tokenUse: 'login',
     subject: 'somebody',

@@ -19,7 +19,7 @@ const queries = Object.values(schema.getQueryType()?.getFields() ?? {});
 const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
 const ROWS = [...REST_ROWS, ...GRAPHQL_ROWS.filter(({ covers }) => slots.includes(covers))];
 /** The same for every node, or of the caller alone. */
-const GLOBAL: ReadonlySet<string> = new Set(['networkCurrencies', 'networks', 'gasFees']);
+const GLOBAL: ReadonlySet<string> = new Set(['networkCurrencies', 'networks', 'gasFees', 'loginLock']);
 /** Slots that no row can name a thing of a node by, and why. */
 const APART: Record<string, string> = {
   'Mutation.assignNetwork(networkId)': 'networks are of no node',
@@ -41,10 +41,12 @@ const APART: Record<string, string> = {
   'Mutation.endOwnSessions': 'the caller',
   'Query.networkCurrencies(networkId)': 'networks are of no node',
   'Query.me': 'the caller',
+  'Mutation.markAttention(id)': 'a hash of what is in a group: test/graphql/desk.test.ts has two nodes',
   'Query.needsAttention': 'names nothing: test/graphql/desk.test.ts has two nodes',
   'Query.search(search)': 'finds things of all kinds: test/graphql/desk.test.ts has two nodes',
   'Subscription.transactionUpdates(filter.error)': 'reads the log of the node: has a test of its own',
   'Query.gasFees': 'of no node',
+  'Query.loginLock': 'of no node',
 };
 
 let fixture: TwoMarkedNodes;

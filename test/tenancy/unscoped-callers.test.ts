@@ -39,7 +39,7 @@ const CALLERS = {
   'src/features/transactions/transactions.store.ts': 2,
   'src/features/user-migrations/migrations.store.ts': 4,
   'src/features/users/users.service.ts': 1,
-  'src/features/wallet-rules/wallet-rules.service.ts': 1,
+  'src/access/identity/authors.ts': 1,
   'src/events/bus/embedded-store.ts': 1,
   'src/events/bus/replay.ts': 1,
   'src/events/outbox/outbox.ts': 1,

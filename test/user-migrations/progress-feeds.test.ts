@@ -13,7 +13,16 @@ type State = { success?: number; status?: MigrationProgressRow['migration']['sta
 function rowOf({ success = 0, status = 'running' }: State): MigrationProgressRow {
   const times = { created_at: '2026-11-21', finished_at: null };
   const counts = { total: 10, success, skipped: 0, failed: 0 };
-  const migration = { id: 'm', node_id: NODE, status, ...counts, dry_run: false, created_by: 'somebody', ...times };
+  const migration = {
+    id: 'm',
+    node_id: NODE,
+    status,
+    ...counts,
+    dry_run: false,
+    file_name: null,
+    created_by: 'somebody',
+    ...times,
+  };
   return { migration, processed: success, total: 10, done: status !== 'running' };
 }
 

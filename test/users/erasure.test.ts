@@ -432,7 +432,8 @@ describe('erasing a user', () => {
     const { auditErasure, idempotentResponses, nowMs, database } = p.service.context;
     const { db } = database;
     const service = new UserErasure({ db, auditErasure, idempotentResponses, nowMs, auditSettled });
-    return service.erase(p.demo.node_id, id, by);
+    const author = { nodeId: p.demo.node_id, subject: by, clientId: undefined, correlationId: 'elsewhere' };
+    return service.erase(p.demo.node_id, id, author);
   }
 
   async function receiptIn(id: string) {

@@ -136,8 +136,9 @@ describeReal('postgres', 'several at once', () => {
         .where('chain_id', '=', wallet?.chain_id ?? ''),
     );
     const assignments = new Networks({ db: database.db, nowMs: Date.now });
+    const author = { nodeId, subject: 's', clientId: undefined, correlationId: 'c' };
     const outcomes = await Promise.all(
-      Array.from({ length: AT_ONCE }, () => assignments.assign(nodeId, walletId, network?.id ?? '')),
+      Array.from({ length: AT_ONCE }, () => assignments.assign(author, walletId, network?.id ?? '')),
     );
     expect(new Set(outcomes.map(({ id }) => id))).toEqual(new Set([walletId]));
     expect(await door().run((k) => k.selectFrom('wallet_networks').select(['wallet_id', 'node_id']))).toEqual([

@@ -2,6 +2,7 @@ import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/errors.ts';
 import type { ClientRow } from '../clients/clients.service.ts';
+import { type Author, setAuthor } from '../identity/authors.ts';
 import type { Principal } from '../identity/callers.ts';
 import { type Permission, permissionsOfRole } from '../identity/permissions.rules.ts';
 import { areAllNetworksWithin, plainFingerprint } from '../limits/client-guards.ts';
@@ -67,14 +68,18 @@ export interface Administrator {
   holds(scope: string): boolean;
   /** The client id when a client's own token is used; undefined for a supervisor's login and for the operator. */
   ownClientId: string | undefined;
+  /** Undefined for the operator. */
+  author?: Author;
 }
 
 /** The operator on the command line, who may do everything; also a supervisor who changes their own account. */
 export const OPERATOR: Administrator = { holds: () => true, ownClientId: undefined };
 
 /** Returns a principal as an administrator. */
-export function administratorOf({ tokenUse, permissions, clientId, subject }: Principal): Administrator {
+export function administratorOf(caller: Principal & Author): Administrator {
+  const { tokenUse, permissions, clientId, subject } = caller;
   return {
+    author: caller,
     holds: (scope) => permissions.has(scope),
     ownClientId: tokenUse === 'login' ? undefined : (clientId ?? subject).toLowerCase(),
   };
@@ -161,7 +166,8 @@ export function lastAdminRefusal(after: Standing, supervisors: readonly Standing
 }
 
 /**
- * Reads the restrictions of the administering client and applies the rules of administration.
+ * Reads the restrictions of the administering client and applies the rules of administration. The changes of the
+ * transaction that follow have the administrator as their author.
  * @throws Refusal when they forbid the change.
  */
 export async function refuseAdministration(
@@ -178,6 +184,7 @@ export async function refuseAdministration(
     await boundsOf(db, nodeId, administrator.ownClientId),
   );
   if (refusal) throw refusal;
+  if (administrator.author) await setAuthor(db, administrator.author);
 }
 
 async function boundsOf(db: Db, nodeId: string, clientId: string | undefined): Promise<ClientBounds | undefined> {

@@ -9,6 +9,9 @@ const FAILURES_TO_LOCK = 5;
 const SIGN_INS_TO_LOCK = 100;
 export const WINDOW_MS = 15 * 60_000;
 
+/** The rule of lockouts, for people: wrong passwords from one address within so many seconds lock it for as long. */
+export const LOGIN_LOCK = { failures: FAILURES_TO_LOCK, seconds: WINDOW_MS / 1_000 };
+
 /**
  * Returns when the lockout of a username ends, in ms since 1970; undefined when it is not locked
  * (docs/contract.md, D3-17). `failedAtMs` are the times of its failed logins in any order; only the newest `failures`

@@ -1,5 +1,9 @@
 import { type Builder, enumOf, implement } from '../../api/graphql/kit/builder.ts';
-import { ATTENTION_NEEDS, type Attention, type AttentionFinder } from './attention.service.ts';
+import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
+import { callerOf } from '../../api/graphql/kit/resolvers.ts';
+import { boundedTextInput } from '../../lib/input.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
+import { ATTENTION_NEEDS, type Attention, type AttentionFinder, type SeenRow } from './attention.service.ts';
 
 declare module '../../api/shared/services.ts' {
   interface FeatureServices {
@@ -7,20 +11,24 @@ declare module '../../api/shared/services.ts' {
   }
 }
 
-/** Adds the query for what needs a person's decision. */
+/** Adds the query for what needs a person's decision, and the mutation that marks a group of it as seen. */
 export function addAttention(builder: Builder): void {
   const kind = enumOf<Attention['kind']>(builder, 'AttentionKind', "A kind of what needs a person's decision.", {
-    failed: `Transactions that failed within a day, by their error. Needs ${ATTENTION_NEEDS.failed}.`,
-    stuck: `Transactions without a report for an hour, by their status. Needs ${ATTENTION_NEEDS.stuck}.`,
-    conflict: `Transactions that were reported as done and as failed. Needs ${ATTENTION_NEEDS.conflict}.`,
-    locked: `Supervisors who are locked after wrong passwords. Needs ${ATTENTION_NEEDS.locked}.`,
-    quota: `Clients that have used 80 % of the requests of the month. Needs ${ATTENTION_NEEDS.quota}.`,
-    migration: `User migrations of seven days that failed, or of which rows did. Needs ${ATTENTION_NEEDS.migration}.`,
+    failed: `Transactions that failed within a day, by their error. Needs ${ATTENTION_NEEDS.failed[0]}.`,
+    stuck: `Transactions without a report for an hour, by their status. Needs ${ATTENTION_NEEDS.stuck[0]}.`,
+    conflict: `Transactions that were reported as done and as failed. Needs ${ATTENTION_NEEDS.conflict[0]}.`,
+    locked: `Supervisors who are locked after wrong passwords. Needs ${ATTENTION_NEEDS.locked[0]}.`,
+    quota: `Clients that have used 80 % of the requests of the month. Needs ${ATTENTION_NEEDS.quota[0]}.`,
+    migration: `User migrations of seven days that failed, or of which rows did. Needs ${ATTENTION_NEEDS.migration[0]}.`,
   });
   const attention = implement(
     builder.objectRef<Attention>('Attention'),
     'Things of one kind that need a decision for one reason.',
     {
+      id: [
+        'ID',
+        'Tells the group, with what is in it now, from others: another one once something joins or leaves it.',
+      ],
       kind: [kind, 'Its kind.'],
       reason: [
         'String?',
@@ -29,7 +37,22 @@ export function addAttention(builder: Builder): void {
       count: ['Int', 'How many they are: of transactions among the last 1,000, of a migration its failed rows.'],
       since: ['DateTime', 'When the first of them became so.'],
       ids: [['ID'], 'The ids of at most ten of them.'],
+      seen: [
+        implement(builder.objectRef<SeenRow>('AttentionSeen'), 'Who has seen a group.', {
+          seen_by: ['String', 'The `sub` of the token.'],
+          seen_at: ['DateTime', 'When it was marked.'],
+          note: ['String?', 'What is said of it; otherwise null.'],
+        }),
+        'Who has seen it; null if nobody has, more than 30 days ago, or something has joined it since.',
+        'nullable',
+      ],
     },
+  );
+  builder.objectField(attention, 'marking', (t) =>
+    t.string({
+      description: 'The permission to mark it as seen.',
+      resolve: ({ kind }) => ATTENTION_NEEDS[kind][1],
+    }),
   );
   builder.queryField('needsAttention', (t) =>
     t.field({
@@ -37,8 +60,29 @@ export function addAttention(builder: Builder): void {
       description:
         "What needs a person's decision, by kind and reason; each kind only with its permission. Needs any token.",
       authScopes: { token: true },
-      resolve: (_root, _args, { services, principal }) =>
-        services.attention.find(principal.nodeId, principal.permissions),
+      resolve: (_root, _args, { services, principal }) => services.attention.find(principal),
+    }),
+  );
+  builder.mutationField('markAttention', (t) =>
+    t.field({
+      type: attention,
+      description:
+        'Marks a group of what needs a decision as seen, for all people of the tenant, or as not seen. Something new in it makes it unseen. Needs any token with the permission that the group names as `marking`.',
+      authScopes: { token: true },
+      errors: errorsOf(
+        'The group; or PreconditionError: no group has this id, because something has joined or left it; ForbiddenError: the caller lacks the permission; ValidationError: `note` is too long; NotFoundError: reserved for later versions.',
+        PreconditionError,
+      ),
+      args: {
+        id: t.arg.id({ required: true, description: 'The `id` of the group.' }),
+        seen: t.arg.boolean({ required: true, description: 'Whether it is seen.' }),
+        note: t.arg.string({
+          description: 'What others should know of it: at most 1,024 characters.',
+          validate: { schema: boundedTextInput(MAX_LENGTHS.seen_attention.note) },
+        }),
+      },
+      resolve: (_root, { id, seen: isSeen, note }, context) =>
+        orMember(context.services.attention.mark(callerOf(context), id, isSeen, note || null)),
     }),
   );
 }

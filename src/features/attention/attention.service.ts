@@ -1,24 +1,36 @@
-import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
+import { createHash } from 'node:crypto';
+import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { type LoginLocks, WINDOW_MS } from '../../access/credentials/login-locks.ts';
+import type { Principal } from '../../access/identity/callers.ts';
+import type { Permission } from '../../access/identity/permissions.rules.ts';
+import { cutTo } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { monthAtOf, monthText, NEAR_SHARE } from '../../platform/cache/counts.rules.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
+import { Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { STATUS } from '../../tables/transaction-content.ts';
 
-/** The kinds of what needs a person's decision, with the permission that shows each. */
+/** The kinds of what needs a person's decision, with the permission that shows each, and the one to mark it as seen. */
 export const ATTENTION_NEEDS = {
-  failed: 'transactions:read',
-  stuck: 'transactions:read',
-  conflict: 'transactions:read',
-  locked: 'clients:manage',
-  quota: 'clients:manage',
-  migration: 'users:read',
-} as const;
+  failed: ['transactions:read', 'transactions:write'],
+  stuck: ['transactions:read', 'transactions:write'],
+  conflict: ['transactions:read', 'transactions:write'],
+  locked: ['clients:manage', 'clients:manage'],
+  quota: ['clients:manage', 'clients:manage'],
+  migration: ['users:read', 'users:migrate'],
+} as const satisfies Record<string, readonly [shows: Permission, marks: Permission]>;
+
+/** A group that somebody has seen; times are PostgreSQL's text in UTC, to the microsecond. */
+export type SeenRow = Selectable<Tables['seen_attention']>;
 
 /** Things of one kind that need a decision for one reason. */
 export interface Attention {
+  /** Tells the group from others, and from itself with other things in it. */
+  id: string;
   kind: keyof typeof ATTENTION_NEEDS;
   /** What they have in common: the error of failed transactions, the status code of stuck ones; null if the kind says it. */
   reason: string | null;
@@ -27,9 +39,13 @@ export interface Attention {
   since: string;
   /** The ids of the first of them. */
   ids: string[];
+  /** Null if nobody has seen it, or something has joined it since. */
+  seen: SeenRow | null;
 }
 
-type Found = Omit<Attention, 'kind'>;
+/** A group as it is found: `key` tells it from others of its kind where the reason does not; `members` are what is in it, where that is more than the ids. */
+type Found = Pick<Attention, 'reason' | 'count' | 'since' | 'ids'> & { key?: string; members?: string[] };
+type Group = Attention & Pick<SeenRow, 'key' | 'members'>;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -52,7 +68,68 @@ export class AttentionFinder {
   }
 
   /** Returns what needs a decision, of the kinds that the permissions show. */
-  async find(nodeId: string, permissions: ReadonlySet<string>): Promise<Attention[]> {
+  async find({ nodeId, permissions }: Pick<Principal, 'nodeId' | 'permissions'>): Promise<Group[]> {
+    const [groups, seen] = await Promise.all([
+      this.#groups(nodeId, permissions),
+      this.#deps.db
+        .forNode(nodeId)
+        .run((k) => k.selectFrom('seen_attention').selectAll().where('seen_at', '>', this.#keptSince())),
+    ]);
+    return groups.map((group) => ({
+      ...group,
+      seen:
+        seen.find(
+          ({ kind, key, members }) =>
+            kind === group.kind && key === group.key && new Set(members).isSupersetOf(new Set(group.members)),
+        ) ?? null,
+    }));
+  }
+
+  /**
+   * Marks a group as seen for all people of the tenant, with a note, or as not seen. It stays so for 30 days while nothing
+   * joins it.
+   * @throws Refusal `precondition_failed` when no group has this id: it has changed since it was read; `forbidden` without the
+   * permission to mark its kind.
+   */
+  async mark(caller: Principal, id: string, isSeen: boolean, note: string | null): Promise<Attention> {
+    const group = (await this.find(caller)).find((one) => one.id === id);
+    if (!group)
+      throw new Refusal('precondition_failed', {
+        message: 'something has joined or left the group meanwhile: look at it again',
+      });
+    const { kind, key, members } = group;
+    const [, permission] = ATTENTION_NEEDS[kind];
+    if (!caller.permissions.has(permission)) throw new Refusal('forbidden', { permission });
+    const { run } = this.#deps.db.forNode(caller.nodeId);
+    await run((k) =>
+      k
+        .deleteFrom('seen_attention')
+        .where((eb) =>
+          eb.or([eb('seen_at', '<=', this.#keptSince()), eb.and([eb('kind', '=', kind), eb('key', '=', key)])]),
+        ),
+    );
+    if (!isSeen) return { ...group, seen: null };
+    const nowMs = this.#deps.nowMs();
+    const values = {
+      ...{ id: uuidV7(nowMs), kind, key, members, note, seen_at: new Date(nowMs).toISOString() },
+      seen_by: cutTo(caller.subject, MAX_LENGTHS.seen_attention.seen_by),
+    };
+    const [seen = null] = await run((k) =>
+      k
+        .insertInto('seen_attention')
+        .values(values)
+        .onConflict((conflict) => conflict.doNothing())
+        .returningAll(),
+    );
+    return { ...group, seen };
+  }
+
+  #keptSince(): string {
+    return new Date(this.#deps.nowMs() - 30 * DAY_MS).toISOString();
+  }
+
+  /** Returns the groups of the kinds that the permissions show; none is seen. */
+  async #groups(nodeId: string, permissions: ReadonlySet<string>): Promise<Group[]> {
     const now = this.#deps.nowMs();
     const before = (ms: number) => `${Math.floor((now - ms) / 1_000)}`;
     const finders: Record<Attention['kind'], () => Promise<Found[]>> = {
@@ -71,10 +148,10 @@ export class AttentionFinder {
       quota: () => this.#quotas(nodeId, now),
       migration: () => this.#migrations(nodeId, now),
     };
-    const groups = (Object.entries(finders) as [Attention['kind'], () => Promise<Found[]>][])
-      .filter(([kind]) => permissions.has(ATTENTION_NEEDS[kind]))
-      .map(async ([kind, find]) => (await find()).map((group) => ({ kind, ...group })));
-    return (await Promise.all(groups)).flat();
+    const found = (Object.entries(finders) as [Attention['kind'], () => Promise<Found[]>][])
+      .filter(([kind]) => permissions.has(ATTENTION_NEEDS[kind][0]))
+      .map(async ([kind, find]) => (await find()).map((group) => groupOf(kind, group)));
+    return (await Promise.all(found)).flat();
   }
 
   /** Groups the transactions that meet conditions by a column, the largest group first. */
@@ -107,7 +184,7 @@ export class AttentionFinder {
       reason: reason === null || typeof reason === 'boolean' ? null : `${reason}`,
       count: Number(count),
       since: new Date(Number(since) * 1_000).toISOString(),
-      ids: ids.slice(0, NAMED),
+      ids,
     }));
   }
 
@@ -125,7 +202,16 @@ export class AttentionFinder {
       const untilMs = locked.get(username);
       return untilMs === undefined
         ? []
-        : [{ reason: username, count: 1, since: new Date(untilMs - WINDOW_MS).toISOString(), ids: [id] }];
+        : [
+            {
+              reason: username,
+              count: 1,
+              since: new Date(untilMs - WINDOW_MS).toISOString(),
+              ids: [id],
+              key: id,
+              members: [`${id} ${untilMs}`],
+            },
+          ];
     });
   }
 
@@ -146,6 +232,8 @@ export class AttentionFinder {
         count: 1,
         since: at === null ? new Date(nowMs).toISOString() : isoFromPg(at),
         ids: [id],
+        key: id,
+        members: [`${id} ${monthText(monthAtOf(nowMs))} ${Number(used) >= Number(limit)}`],
       }));
   }
 
@@ -166,6 +254,22 @@ export class AttentionFinder {
       count: failed,
       since: isoFromPg(at),
       ids: [id],
+      key: id,
+      members: [`${id} ${status} ${failed}`],
     }));
   }
 }
+
+/** A group as the database compares it: the error that its things have in common may be of any length. */
+function groupOf(kind: Attention['kind'], { key, members, ids, ...found }: Found): Group {
+  const group = { kind, key: hashOf(key ?? found.reason), members: members ?? ids };
+  return {
+    ...found,
+    ...group,
+    id: hashOf({ ...group, members: group.members.toSorted() }),
+    ids: ids.slice(0, NAMED),
+    seen: null,
+  };
+}
+
+const hashOf = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url');

@@ -61,11 +61,11 @@ export class ClientAdministration {
   async create(nodeId: string, administrator: Administrator, input: ClientInput): Promise<ClientWithSecret> {
     const { db, nowMs } = this.#deps;
     const columns = columnsOf(input);
-    await refuseAdministration(db, nodeId, administrator, 'create', { scopes: input.scopes, bounds: columns });
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), ...columns, created_at: now, updated_at: now };
     try {
       return await db.transaction(async () => {
+        await refuseAdministration(db, nodeId, administrator, 'create', { scopes: input.scopes, bounds: columns });
         const [client] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
         if (!client) throw notFound();
         return { client, secret: client.is_console ? '' : await this.#addSecret(client) };

@@ -1,7 +1,7 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { IDEMPOTENT, withoutNulls } from '../../api/graphql/kit/field-options.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
+import { callerOf, connectionResolver, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
 import { uuidInput } from '../../lib/input.ts';
 import type { CurrencyRow, NetworkRow, Networks } from './networks.service.ts';
 
@@ -68,7 +68,7 @@ export function addNetworks(builder: Builder): void {
         networkId: t.arg.id({ required: true, description: "The network's UUID." }),
       },
       resolve: (_root, { walletId, networkId }, context) =>
-        orMember(context.services.networks.assign(context.principal.nodeId, walletId, networkId), context),
+        orMember(context.services.networks.assign(callerOf(context), walletId, networkId), context),
     }),
   );
 }

@@ -32,7 +32,7 @@ export const assignNetwork = route({
   handlers: ({ networks }: { networks: Networks }) => [
     async (req, res) => {
       const { wallet_id: walletId, network_id: networkId } = parseOrReject(assignmentPath, req.params);
-      await networks.assign(callerOf(req).nodeId, walletId, networkId);
+      await networks.assign(callerOf(req), walletId, networkId);
       // Node discards a body, which this endpoint does not use; if it is over the limit, the connection is closed
       // instead of reading it.
       if (!req.complete && isTooLong(req)) res.setHeader('Connection', 'close');

@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely';
+import { type Author, writeAs } from '../../access/identity/authors.ts';
 import { isUuid } from '../../lib/input.ts';
 import type { DbAndClock } from '../../platform/database/database.ts';
 import { type KeysetList, keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
@@ -91,12 +92,12 @@ export class Networks extends NetworkList {
    * @throws Refusal `not_found` when the wallet is not the tenant's or the network is unknown; `invalid_input` when the
    * network belongs to another chain.
    */
-  async assign(nodeId: string, walletId: string, networkId: string): Promise<WalletRow> {
+  async assign(author: Author, walletId: string, networkId: string): Promise<WalletRow> {
     if (!isUuid(walletId) || !isUuid(networkId)) throw notFound();
     const wallet_id = walletId.toLowerCase();
     const network_id = networkId.toLowerCase();
-    const db = this.#deps.db.forNode(nodeId);
-    const [row] = await db.run((k) =>
+    const { db, nowMs } = this.#deps;
+    const [row] = await db.forNode(author.nodeId).run((k) =>
       k
         .selectFrom('wallets')
         .innerJoin('chains', 'chains.id', 'wallets.chain_id')
@@ -108,9 +109,9 @@ export class Networks extends NetworkList {
     if (!row) throw notFound();
     const { isOfChain, ...wallet } = row;
     if (!isOfChain) throw invalidInput('network_id', "must be a network of the wallet's chain");
-    const created_at = new Date(this.#deps.nowMs()).toISOString();
+    const created_at = new Date(nowMs()).toISOString();
     try {
-      await db.run((k) =>
+      await writeAs(db, author, (k) =>
         k
           .insertInto('wallet_networks')
           .values({ wallet_id, network_id, created_at })

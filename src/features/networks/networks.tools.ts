@@ -79,6 +79,6 @@ export const networkTools = [
     missing:
       'this tenant has no wallet with that wallet_id, or there is no network with that network_id: get them from list_wallets and list_networks',
     run: async ({ wallet_id: id, network_id: networkId }, { caller, services }) =>
-      walletView(await services.networks.assign(caller.nodeId, id, networkId), caller),
+      walletView(await services.networks.assign(caller, id, networkId), caller),
   }),
 ];

@@ -33,14 +33,12 @@ type Found = Pick<SearchHit, 'id' | 'title'> & Partial<Pick<SearchHit, 'within'>
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 const ZEROS = '00000000-0000-0000-0000-000000000000';
-/** The range of UUIDs that has none. */
-const NO_UUIDS = [ZEROS.replaceAll('0', 'f'), ZEROS] as const;
 
 /** Returns the first and the last UUID that begin with a text of four characters or more; of another text a range without any. */
 function uuidsThatBegin(text: string): readonly [from: string, to: string] {
   const rest = ZEROS.slice(text.length);
   const ends = [`${text}${rest}`, `${text}${rest.replaceAll('0', 'f')}`] as const;
-  return text.length >= 4 && ends.every(isUuid) ? ends : NO_UUIDS;
+  return text.length >= 4 && ends.every(isUuid) ? ends : [ZEROS.replaceAll('0', 'f'), ZEROS];
 }
 
 interface SearchDependencies {

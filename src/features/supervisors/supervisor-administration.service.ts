@@ -7,6 +7,7 @@ import {
 } from '../../access/administration/administration.ts';
 import type { LoginLocks } from '../../access/credentials/login-locks.ts';
 import type { Passwords } from '../../access/credentials/passwords.ts';
+import type { Author } from '../../access/identity/authors.ts';
 import type { Principal } from '../../access/identity/callers.ts';
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
 import type { AccessChanges } from '../../access/revocation/access-changes.ts';
@@ -80,14 +81,16 @@ export class SupervisorAdministration {
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), username, password_hash, role, created_at: now, updated_at: now };
     const [row] = await db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .insertInto('supervisors')
-          .values(values)
-          .onConflict((conflict) => conflict.doNothing())
-          .returning(SUPERVISOR_COLUMNS),
-      )
+      .transaction(async () => {
+        await this.#refuse(nodeId, administrator, 'create', [role]);
+        return db.forNode(nodeId).run((k) =>
+          k
+            .insertInto('supervisors')
+            .values(values)
+            .onConflict((conflict) => conflict.doNothing())
+            .returning(SUPERVISOR_COLUMNS),
+        );
+      })
       .catch((error: unknown) => {
         // A violated foreign key means that the tenant does not exist.
         throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
@@ -156,13 +159,13 @@ export class SupervisorAdministration {
    * session.
    * @throws Refusal `invalid_input` when the current password is wrong, or there were too many wrong ones.
    */
-  async changeOwnPassword(caller: Principal, current: string, password: string): Promise<SupervisorRow> {
+  async changeOwnPassword(caller: Principal & Author, current: string, password: string): Promise<SupervisorRow> {
     const { nodeId, sessionId } = caller;
     const id = supervisorOf(caller);
     const { username } = await this.#find(nodeId, id);
     const { fault } = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
     if (fault) throw invalidInput('current', 'is wrong, or was wrong too often');
-    return this.setPassword(nodeId, OPERATOR, id, password);
+    return this.setPassword(nodeId, { ...OPERATOR, author: caller }, id, password);
   }
 
   /** Revokes all sessions of the supervisor who calls. */

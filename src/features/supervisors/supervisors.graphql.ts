@@ -1,4 +1,4 @@
-import type { LoginLocks } from '../../access/credentials/login-locks.ts';
+import { LOGIN_LOCK, type LoginLocks } from '../../access/credentials/login-locks.ts';
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
 import type { SupervisorPages, SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
@@ -8,6 +8,7 @@ import {
   callerOf,
   connectionResolver,
   loaderPerOperation,
+  rowResolver,
   tenantAndAdministrator,
 } from '../../api/graphql/kit/resolvers.ts';
 import { currentPasswordInput, passwordInput, roleInput, supervisorInput } from './supervisor.input.ts';
@@ -218,12 +219,30 @@ export function addSupervisors(builder: Builder): void {
   }));
   addSupervisorMutations(builder, status);
   const connection = connectionOf(builder, 'Supervisor', 'A page of supervisors.', 'A supervisor and its cursor.');
-  builder.queryField('supervisors', (t) =>
-    t.field({
+  builder.queryFields((t) => ({
+    supervisors: t.field({
       type: connection,
       ...needs('clients:manage', "The tenant's supervisors, active or not, oldest first."),
       args: t.arg.connectionArgs(),
       resolve: connectionResolver('supervisors', ({ supervisorPages }) => supervisorPages),
     }),
-  );
+    supervisor: t.field({
+      type: 'Supervisor',
+      nullable: true,
+      ...needs('clients:manage', 'One supervisor; null if the id is unknown or belongs to another tenant.'),
+      args: { id: t.arg.id(idOptions) },
+      resolve: rowResolver(({ supervisorPages }, nodeId, id) => supervisorPages.find(nodeId, id)),
+    }),
+    loginLock: t.field({
+      type: implement(builder.objectRef<typeof LOGIN_LOCK>('LoginLock'), 'What locks a supervisor out.', {
+        failures: [
+          'Int',
+          'The number of wrong passwords from one address, or at the token endpoint, that locks a username.',
+        ],
+        seconds: ['Int', 'Within how many seconds, and for how long.'],
+      }),
+      ...needs('clients:manage', 'What locks a supervisor out.'),
+      resolve: () => LOGIN_LOCK,
+    }),
+  }));
 }

@@ -7,6 +7,7 @@ import {
   isOneOf,
   keysetList,
   type NestedList,
+  nestedList,
   type PagedList,
   startingWith,
 } from '../../platform/database/keyset-list.ts';
@@ -168,6 +169,8 @@ export class TransactionPages extends TransactionList {
   readonly exact: PagedList<ShownTransaction, TransactionFilter>;
   /** The events of each transaction as a nested list, in the order of the event log. */
   readonly events: NestedList<LoggedEvent>;
+  /** The transactions of each asset as a nested list, newest first. */
+  readonly ofAssets: NestedList<ShownTransaction>;
 
   constructor(db: Db) {
     super(db);
@@ -178,6 +181,14 @@ export class TransactionPages extends TransactionList {
       keyOf: (row) => this.keyOf(row),
     };
     this.events = eventsByTransaction(db);
+    this.ofAssets = nestedList(db, {
+      ownerIds: 'uuid',
+      rows: (k) => k.selectFrom('transactions').selectAll(),
+      owner: 'asset_id',
+      order: ['registered_at', 'id'],
+      isNewestFirst: true,
+      show: shown,
+    });
   }
 
   /**

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Builder, enumOf, implement, needs, pagesOf } from '../../api/graphql/kit/builder.ts';
 import { COUNTS_ROWS, IDEMPOTENT } from '../../api/graphql/kit/field-options.ts';
 import { badInputError, DuplicateError, errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, loaderPerOperation } from '../../api/graphql/kit/resolvers.ts';
+import { connectionResolver, loaderPerOperation, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
 import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { compareInstants } from '../../lib/instants.ts';
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
@@ -142,8 +142,8 @@ function addTransactionTotals(builder: Builder, connection: ReturnType<typeof tr
   }));
 }
 
-/** Adds the field with the asset of a transaction. */
-function addTransactionAsset(builder: Builder): void {
+/** Adds the fields with the asset of a transaction, and the transactions of an asset. */
+function addTransactionAsset(builder: Builder, connection: ReturnType<typeof transactionPagesOf>): void {
   const assets = loaderPerOperation<AssetRow | null>(async (ids, { services, principal: { nodeId } }) => {
     const assetIds = await services.transactionPages.assetIds(nodeId, ids);
     const rows = assetIds.size === 0 ? [] : await services.assets.byIds(nodeId, [...new Set(assetIds.values())]);
@@ -156,6 +156,14 @@ function addTransactionAsset(builder: Builder): void {
       nullable: true,
       ...needs('tokens:read', 'The asset that it was registered with; null if there is none of the tenant.'),
       resolve: ({ id }, _args, context) => assets(context).load(id),
+    }),
+  );
+  builder.objectField('Asset', 'transactions', (t) =>
+    t.field({
+      type: connection,
+      ...needs('transactions:read', 'The transactions that were registered with it, newest first.'),
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('assetTransactions', ({ transactionPages }) => transactionPages.ofAssets),
     }),
   );
 }
@@ -197,7 +205,7 @@ export function addTransactions(builder: Builder): void {
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,
     }),
   }));
-  addTransactionAsset(builder);
+  addTransactionAsset(builder, connection);
   addRegisterTransaction(builder, enums);
   addTransactionStats(builder, enums);
   addTransactionSubscriptions(builder, enums, filter);

@@ -175,11 +175,14 @@ export class MigrationFiles {
     {
       isDryRun = false,
       lease,
+      name = null,
     }: {
       /** Whether it is a dry run: users are not created, and each batch of rows is decided for itself. */
       isDryRun?: boolean;
       /** Returns the lease of a process that runs the job itself at first. Without it, any worker runs the job. */
       lease?: () => Lease;
+      /** What the file is called. */
+      name?: string | null | undefined;
     } = {},
   ): Promise<MigrationTableRow> {
     const { nowMs, notify } = this.#deps;
@@ -187,7 +190,15 @@ export class MigrationFiles {
     const id = uuidV7(atMs);
     try {
       const facts = await this.#keep(caller.nodeId, id, source, lease ? Number.POSITIVE_INFINITY : MAX_WAITING_CHUNKS);
-      const migration = await this.#store.recordFile({ ...caller, ...facts, id, atMs, isDryRun, lease: lease?.() });
+      const migration = await this.#store.recordFile({
+        ...caller,
+        ...facts,
+        id,
+        atMs,
+        isDryRun,
+        name,
+        lease: lease?.(),
+      });
       notify();
       return migration;
     } catch (error) {

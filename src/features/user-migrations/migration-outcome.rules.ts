@@ -166,6 +166,8 @@ export function newUserOf(
     erased_records: null,
     erased_responses: null,
     erased_by: null,
+    erased_migrations: null,
+    erased_seal: null,
     created_at: `${at.slice(0, -1)}${String(micros).padStart(3, '0')}Z`,
   };
 }

@@ -44,6 +44,8 @@ interface StoredFile {
   chunks: number;
   atMs: number;
   isDryRun: boolean;
+  /** What it is called. */
+  name: string | null;
   lease: Lease | undefined;
 }
 
@@ -143,7 +145,7 @@ export class MigrationStore {
    * @throws Error when some chunks of the file are missing.
    */
   async recordFile(file: StoredFile): Promise<MigrationTableRow> {
-    const { id, nodeId, subject, correlationId, columns, position, rows, chunks, atMs, isDryRun, lease } = file;
+    const { id, nodeId, subject, correlationId, columns, position, rows, chunks, atMs, isDryRun, name, lease } = file;
     const scoped = this.#db.forNode(nodeId);
     return this.#db.transaction(async () => {
       const [stored] = await scoped.run((k) =>
@@ -158,6 +160,7 @@ export class MigrationStore {
         status: 'running' as const,
         total: rows,
         dry_run: isDryRun,
+        file_name: name,
         created_by: storedCaller(subject),
         created_at: iso(atMs),
       };

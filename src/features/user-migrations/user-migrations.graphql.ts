@@ -14,7 +14,9 @@ import {
   ownedConnectionResolver,
   rowResolver,
 } from '../../api/graphql/kit/resolvers.ts';
+import { boundedTextInput } from '../../lib/input.ts';
 import { notFound } from '../../platform/errors.ts';
+import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { CSV_COLUMNS } from './csv.rules.ts';
 import { migrateUserInput, migrateUsersInput } from './migration.input.ts';
 import type {
@@ -162,6 +164,7 @@ export function addMigrations(builder: Builder): void {
       'Boolean',
       'Whether it is a dry run: counts and rows are those that a run would have had, and no user is created. Of more than 500 rows from a file, each is compared only with stored users and the rows of its batch.',
     ],
+    file_name: ['String?', 'What its file is called, as who started it says; otherwise null.'],
     created_by: ['String', 'The `sub` of the token that started it.'],
     created_at: ['DateTime', 'When it began.'],
     finished_at: ['DateTime?', 'When it ended; null while it runs.'],
@@ -299,10 +302,14 @@ function addFileMutations(builder: Builder): void {
           defaultValue: false,
           description: `${DRY_RUN} Of more than 500 rows, each is compared only with the rows of its batch.`,
         }),
+        name: t.arg.string({
+          description: 'What the file is called, for people who look at the migration later.',
+          validate: { schema: boundedTextInput(MAX_LENGTHS.migrations.file_name) },
+        }),
       },
-      resolve: (_root, { file, dryRun }, context) => {
+      resolve: (_root, { file, dryRun, name }, context) => {
         const { migrationFiles } = context.services;
-        return orMember(migrationFiles.start(callerOf(context), file.readOnce(), { isDryRun: dryRun ?? false }));
+        return orMember(migrationFiles.start(callerOf(context), file.readOnce(), { isDryRun: dryRun ?? false, name }));
       },
     }),
     cancelUserMigration: t.field({

@@ -1,3 +1,4 @@
+import { type Author, setAuthor } from '../../access/identity/authors.ts';
 import type { AuditErasure } from '../../audit/erasure.ts';
 import { noteUsers } from '../../audit/noted-users.ts';
 import type { IdempotentResponses } from '../../idempotency/idempotent-responses.ts';
@@ -50,38 +51,40 @@ export class UserErasure {
   /**
    * Erases a user by provenance: the user's row and rows of user migrations, and the kept responses and audit records that
    * have noted the user. Housekeeping repeats it for audit records that arrive later. Returns the row, which keeps the
-   * numbers of all erasures of the user, and `erasedBy`: the `sub` of the token, or null for the command line.
+   * numbers of all erasures of the user, and the `sub` of the token; null for the command line.
    * @throws Refusal `not_found` when the tenant has no user with this id.
    * @throws Refusal `service_unavailable` when too many are waiting.
    */
-  erase(nodeId: string, id: string, erasedBy: string | null): Promise<UserRow> {
-    return this.#mutex.run(nodeId, () => withoutDeadline(() => this.#erase(nodeId, id, erasedBy)));
+  erase(nodeId: string, id: string, by: Author | null): Promise<UserRow> {
+    return this.#mutex.run(nodeId, () => withoutDeadline(() => this.#erase(nodeId, id, by)));
   }
 
-  async #erase(nodeId: string, id: string, erasedBy: string | null): Promise<UserRow> {
+  async #erase(nodeId: string, id: string, by: Author | null): Promise<UserRow> {
     if (!isUuid(id)) throw notFound();
     const { db, nowMs, auditErasure, auditSettled, idempotentResponses } = this.#deps;
     const userId = id.toLowerCase();
     await db.transaction(async () => {
       await this.#store.lock(nodeId);
+      if (by) await setAuthor(db, by);
       const [before] = await db
         .forNode(nodeId)
         .run((k) => k.selectFrom('users').select('email').where('id', '=', userId));
-      await this.#store.eraseRows(nodeId, userId);
+      const erased_migrations = await this.#store.eraseRows(nodeId, userId);
       const responses = await idempotentResponses.erase(nodeId, userId);
       await this.#count(nodeId, userId, 'erased_responses', responses, {
         ...BLANK,
         erased_at: new Date(nowMs()).toISOString(),
-        erased_by: erasedBy && cutTo(erasedBy, MAX_LENGTHS.users.erased_by),
+        erased_migrations,
+        erased_by: by && cutTo(by.subject, MAX_LENGTHS.users.erased_by),
       });
       await holdIdentifier(db, ['users', 'email'], nodeId, before?.email ?? '');
     });
     noteUsers([userId]);
-    await auditErasure.seal(userId);
+    const seal = await auditErasure.seal(userId);
     let records = await auditErasure.erase(userId);
     await auditSettled();
     records += await outsideRequest(() => auditErasure.erase(userId));
-    return this.#count(nodeId, userId, 'erased_records', records);
+    return this.#count(nodeId, userId, 'erased_records', records, { erased_seal: JSON.stringify(seal) });
   }
 
   /** Adds to a number of the receipt and sets other columns. The database adds: other processes may erase the same user. */

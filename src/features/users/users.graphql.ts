@@ -1,6 +1,7 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
 import { callerOf, connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
+import type { Seal } from '../../audit/seals.ts';
 import { searchInput } from '../../lib/input.ts';
 import type { UserErasure } from './user-erasure.service.ts';
 import type { UserRow } from './users.rules.ts';
@@ -28,13 +29,16 @@ interface ErasureReceipt {
   records: number;
   responses: number;
   by: string | null;
+  migrations: readonly string[] | null;
+  seal: Seal | null;
 }
 
 /** Returns the receipt; null for a user who was not erased, or whose erasure was not counted to its end. */
 function receiptOf(row: UserRow): ErasureReceipt | null {
   const { erased_at: erasedAt, erased_records: records, erased_responses: responses, erased_by: by } = row;
   if (erasedAt === null || records === null || responses === null) return null;
-  return { erasedAt, records, responses, by };
+  const { erased_migrations: migrations, erased_seal: seal } = row;
+  return { erasedAt, records, responses, by, migrations, seal: seal && JSON.parse(seal) };
 }
 
 /** Adds the type of users, the queries for them and the mutation that erases a user. */
@@ -82,6 +86,15 @@ export function addUsers(builder: Builder): void {
     ],
     responses: ['Int', 'The number of stored idempotent responses that were erased, likewise.'],
     by: ['String?', 'The `sub` of the token that last erased the user; null for the command line.'],
+    migrations: [['ID'], 'The ids of the migrations whose rows were erased; null of an earlier version.', 'nullable'],
+    seal: [
+      implement(builder.objectRef<Seal>('ErasureSeal'), 'The signed statement in the audit that a user is erased.', {
+        body: ['String', 'The JSON that is signed, with the id of the key and of the user.'],
+        signature: ['String?', 'Its Ed25519 signature in hexadecimal digits; null if the installation has no key.'],
+      }),
+      'Its seal; null of an earlier version.',
+      'nullable',
+    ],
   });
   builder.objectField('User', 'erasure', (t) =>
     t.field({
@@ -102,10 +115,8 @@ export function addUsers(builder: Builder): void {
         'The user with blank personal data, and the receipt; or NotFoundError: there is no such user; ForbiddenError: the caller lacks users:erase; ValidationError: reserved for later versions.',
       ),
       args: { id: t.arg.id(idOptions) },
-      resolve: (_root, { id }, context) => {
-        const { nodeId, subject } = callerOf(context);
-        return orMember(context.services.userErasure.erase(nodeId, id, subject));
-      },
+      resolve: (_root, { id }, context) =>
+        orMember(context.services.userErasure.erase(context.principal.nodeId, id, callerOf(context))),
     }),
   );
   const filter = builder.inputType('UserFilter', {

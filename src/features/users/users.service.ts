@@ -171,16 +171,19 @@ export class UserStore {
 
   /**
    * Erases the migration rows that created or matched the user. A row that notes no users, such as one of a dry run,
-   * counts if it has the email or the external id.
+   * counts if it has the email or the external id. Returns the ids of their migrations.
    */
-  async eraseRows(nodeId: string, userId: string): Promise<void> {
-    await this.#unscoped.raw(
-      (sql) => sql`
-        update migration_rows r set email = null, external_id = null
+  async eraseRows(nodeId: string, userId: string): Promise<string[]> {
+    const erased = await this.#unscoped.raw(
+      (sql) => sql<{ id: string }>`
+        with erased as (update migration_rows r set email = null, external_id = null
         from users u where u.node_id = ${nodeId} and u.id = ${userId} and r.node_id = u.node_id and (
           r.user_id = u.id or r.noted_users @> array[u.id] or (r.noted_users is null
-            and (identifier_key(r.email) = nullif(identifier_key(u.email), '') or r.external_id = u.external_id)))`,
+            and (identifier_key(r.email) = nullif(identifier_key(u.email), '') or r.external_id = u.external_id)))
+          returning r.migration_id)
+        select distinct migration_id as id from erased order by migration_id`,
     );
+    return erased.map(({ id }) => id);
   }
 
   /** Sets a savepoint, to which the transaction can be rolled back. */

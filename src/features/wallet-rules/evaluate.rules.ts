@@ -125,9 +125,8 @@ export interface Explanation {
 /** Balances by currency and field. */
 export type BalanceIndex = ReadonlyMap<string, readonly Balance[]>;
 
-type BalanceName = Pick<Balance, 'field' | 'network_currency_id'>;
-
-const keyOf = ({ network_currency_id: currencyId, field }: BalanceName) => `${currencyId} ${field}`;
+const keyOf = ({ network_currency_id: currencyId, field }: Pick<Balance, 'field' | 'network_currency_id'>) =>
+  `${currencyId} ${field}`;
 
 /** Returns the index in which the conditions of rules look balances up; it can serve many rules. */
 export function indexOf(balances: readonly Balance[]): BalanceIndex {

@@ -62,7 +62,6 @@ export const previewInput = objectInput(previewMembers).refine(
 );
 
 type PreviewFacts = z.output<typeof previewFactsInput>;
-type PreviewInput = z.output<typeof previewInput>;
 
 /** The maximum number of active rules of a wallet that is previewed. */
 const MAX_RULES = 500;
@@ -115,7 +114,10 @@ export class WalletRulePreviews {
    * Evaluates a rule by the given facts, at the time `at` or now.
    * @throws Refusal `not_found` when the tenant has no rule with this id.
    */
-  async preview(nodeId: string, { rule, rule_id: ruleId, wallet_id, ...facts }: PreviewInput): Promise<RulePreview> {
+  async preview(
+    nodeId: string,
+    { rule, rule_id: ruleId, wallet_id, ...facts }: z.output<typeof previewInput>,
+  ): Promise<RulePreview> {
     const row = rule ? undefined : await this.#deps.pages.find(nodeId, ruleId ?? '');
     if (!rule && !row) throw notFound();
     const content = rule ?? { ...contentOf(row as WalletRuleRow), status: row?.status };

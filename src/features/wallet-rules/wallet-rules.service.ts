@@ -1,17 +1,14 @@
-import type { Kysely, Selectable } from 'kysely';
-import type { Caller } from '../../access/identity/callers.ts';
-import { correlationKey } from '../../audit/masked-names.ts';
+import type { Selectable } from 'kysely';
+import { type Author, writeAs } from '../../access/identity/authors.ts';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
-import { cutTo, isUuid } from '../../lib/input.ts';
+import { isUuid } from '../../lib/input.ts';
 import { type Instant, pgFromInstant } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db, DbAndClock } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
-import type { Scoped } from '../../platform/database/tenant-db.ts';
 import { notFound, Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { RuleStatus, RuleType, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 
 /** A wallet rule as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -106,20 +103,6 @@ export class WalletRulePages extends RuleList {
   }
 }
 
-/** Builds a statement that writes at most one rule, and returns its row. */
-type RuleWrite = (k: Kysely<Scoped<Tables>>) => { execute(): Promise<WalletRuleRow[]> };
-
-/** Who writes a rule, in the request with this correlation id, and why. */
-export type RuleAuthor = Pick<Caller, 'nodeId' | 'subject' | 'clientId' | 'correlationId'> & {
-  reason?: string | null | undefined;
-};
-
-/** The ids of a rule and of its wallet. A rule of another wallet counts as not found. */
-interface RulePlace {
-  walletId: string;
-  id: string;
-}
-
 const DIFFERENT = { message: 'the rule has a different version' };
 
 /**
@@ -137,14 +120,16 @@ export class WalletRules {
   }
 
   /** Creates an active rule with version 1. */
-  async create(author: RuleAuthor, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
+  async create(author: Author, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
     if (!isUuid(walletId)) throw notFound();
     const { nowMs } = this.#deps;
     const now = new Date(nowMs()).toISOString();
     const key = { id: uuidV7(nowMs()), wallet_id: walletId.toLowerCase() };
     const values = { ...key, ...columnsOf(content), created_at: now, updated_at: now };
     try {
-      const created = await this.#writeAs(author, (k) => k.insertInto('wallet_rules').values(values).returningAll());
+      const created = await writeAs(this.#deps.db, author, (k) =>
+        k.insertInto('wallet_rules').values(values).returningAll(),
+      );
       if (!created) throw notFound();
       return created;
     } catch (error) {
@@ -159,8 +144,8 @@ export class WalletRules {
    * @throws Refusal `precondition_failed` when the rule has a different version.
    */
   async replace(
-    author: RuleAuthor,
-    { walletId, id }: RulePlace,
+    author: Author,
+    { walletId, id }: { walletId: string; id: string },
     content: WalletRuleContent,
     versions?: readonly number[],
   ): Promise<WalletRuleRow> {
@@ -168,7 +153,7 @@ export class WalletRules {
     const key = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
     if (versions === undefined || versions.length > 0) {
       const updated_at = new Date(this.#deps.nowMs()).toISOString();
-      const replaced = await this.#writeAs(author, (k) =>
+      const replaced = await writeAs(this.#deps.db, author, (k) =>
         k
           .updateTable('wallet_rules')
           .set((eb) => ({ ...columnsOf(content), version: eb('version', '+', 1), updated_at }))
@@ -189,10 +174,10 @@ export class WalletRules {
    * version, it does so only when the rule has it.
    * @throws Refusal `precondition_failed` when the rule has a different version.
    */
-  async setStatus(author: RuleAuthor, id: string, status: RuleStatus, version?: number | null): Promise<WalletRuleRow> {
+  async setStatus(author: Author, id: string, status: RuleStatus, version?: number | null): Promise<WalletRuleRow> {
     if (!isUuid(id)) throw notFound();
     const updated_at = new Date(this.#deps.nowMs()).toISOString();
-    const changed = await this.#writeAs(author, (k) =>
+    const changed = await writeAs(this.#deps.db, author, (k) =>
       k
         .updateTable('wallet_rules')
         .set((eb) => ({ status, version: eb('version', '+', 1), updated_at }))
@@ -205,28 +190,6 @@ export class WalletRules {
     if (!rule) throw notFound();
     if (!changed && (version ?? rule.version) !== rule.version) throw new Refusal('precondition_failed', DIFFERENT);
     return rule;
-  }
-
-  /** Writes a rule, whose version the database writes with this author; undefined when none is written. */
-  #writeAs(
-    { nodeId, subject, clientId, correlationId, reason }: RuleAuthor,
-    write: RuleWrite,
-  ): Promise<WalletRuleRow | undefined> {
-    const { db } = this.#deps;
-    const author = {
-      // The claims of another issuer's token may be of any length.
-      subject: cutTo(subject, MAX_LENGTHS.wallet_rule_versions.subject),
-      client_id: clientId === undefined ? null : cutTo(clientId, MAX_LENGTHS.wallet_rule_versions.client_id),
-      correlation_id: correlationKey(correlationId),
-      reason,
-    };
-    return db.transaction(async () => {
-      await db
-        .unscoped('a setting of the transaction')
-        .raw((sql) => sql`select set_config('portcullis.rule_author', ${JSON.stringify(author)}, true)`);
-      const [rule] = await db.forNode(nodeId).run(write);
-      return rule;
-    });
   }
 }
 

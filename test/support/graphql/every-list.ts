@@ -8,6 +8,10 @@ const ACCOUNT = 'ac000000-0000-4000-8000-000000000001';
 const WALLET = 'aa110000-0000-4000-8000-000000000001';
 const MIGRATION = 'a1910000-0000-4000-8000-000000000001';
 const RULE = '0a1e0000-0000-4000-8000-000000000001';
+const USER = '05e40000-0000-4000-8000-000000000001';
+const CLIENT = 'c11e0000-0000-4000-8000-000000000001';
+const SUPERVISOR = '50be0000-0000-4000-8000-000000000001';
+const ASSET = 'a55e0000-0000-4000-8000-000000000001';
 const TRANSACTION = 'tx-1';
 
 /** A list: what asks for it, with a place for the arguments of its page, and how its rows stand in the database. */
@@ -28,6 +32,14 @@ const versions: Omit<List, 'asks'> = {
   ...{ key: 'version', column: 'version', order: 'version', isNewestFirst: true },
 };
 const byCreation = { key: 'id', column: 'id', order: 'created_at, id' } as const;
+
+/** The changes of something. */
+function activity(parent: string, id: string): List {
+  return {
+    ...{ asks: `of: ${parent}(id: "${id}") { list: activity(@)`, table: 'activity', where: `of_id = '${id}'` },
+    ...{ key: 'id', column: 'id', order: 'at, id', isNewestFirst: true },
+  };
+}
 
 /** Every list of the schema, those of `OTHER_NODE`'s first parent where it has one. */
 export const LISTS: Record<string, List> = {
@@ -61,6 +73,14 @@ export const LISTS: Record<string, List> = {
     ...{ asks: 'list: transactions(@)', table: 'transactions' },
     ...{ key: 'id', column: 'id', order: 'registered_at, id' },
   },
+  'Asset.transactions': {
+    ...{
+      asks: `of: asset(id: "${ASSET}") { list: transactions(@)`,
+      table: 'transactions',
+      where: `asset_id = '${ASSET}'`,
+    },
+    ...{ key: 'id', column: 'id', order: 'registered_at, id', isNewestFirst: true },
+  },
   'Transaction.events': {
     ...{ asks: `of: transaction(id: "${TRANSACTION}") { list: events(@)`, table: 'transaction_events' },
     ...{ key: 'cursor', column: 'seq', order: 'seq' },
@@ -68,6 +88,10 @@ export const LISTS: Record<string, List> = {
   'Query.assets': { asks: 'list: assets(@)', table: 'assets', ...byCreation },
   'Query.clients': { asks: 'list: clients(@)', table: 'clients', ...byCreation },
   'Query.supervisors': { asks: 'list: supervisors(@)', table: 'supervisors', ...byCreation },
+  'Client.activity': activity('client', CLIENT),
+  'Supervisor.activity': activity('supervisor', SUPERVISOR),
+  'User.activity': activity('user', USER),
+  'Wallet.activity': activity('wallet', WALLET),
   'Query.auditExports': { asks: 'list: auditExports(@)', table: 'audit_exports', ...byCreation, isNewestFirst: true },
   'Query.auditRecords': {
     ...{ asks: 'list: auditRecords(@)', table: 'audit_records' },
@@ -150,22 +174,27 @@ function statements(nodeId: string, count: number, children: number): string[] {
     `do $$ begin
       for n in 2..${children} loop update wallet_rules set version = n where node_id = '${nodeId}'; end loop; end $$`,
     `insert into users (id, node_id, address, email, created_at)
-      select ${newId}, '${nodeId}', '0x' || n, n || '@x.y', ${at('n')} from ${rows}`,
+      select ${idOr(USER)}, '${nodeId}', '0x' || n, n || '@x.y', ${at('n')} from ${rows}`,
     `insert into migrations (id, node_id, status, created_by, created_at)
       select ${idOr(MIGRATION)}, '${nodeId}', 'done', 'x', ${at('n')} from ${rows}`,
     `insert into migration_rows (migration_id, index, node_id, status)
       select parent, n, '${nodeId}', 'skipped' from ${of('migrations', 'id', MIGRATION)}`,
     `insert into transaction_ids (id) select ${transaction} from ${rows}`,
-    `insert into transactions (id, node_id, collection, registered_type, registered_by, type, registered_at)
-      select ${transaction}, '${nodeId}', 'user_transactions', 1, 'mutation', 1, ${at('n')} from ${rows}`,
+    `insert into transactions (id, node_id, collection, registered_type, registered_by, type, registered_at, asset_id)
+      select ${transaction}, '${nodeId}', 'user_transactions', 1, 'mutation', 1, ${at('n')}, ${isShort ? `'${ASSET}'::uuid` : newId} from ${rows}`,
     `insert into transaction_events (node_id, seq, transaction_id, status, correlation_id, transaction)
       select '${nodeId}', row_number() over (), parent, 1, 'x', '{"transaction_hash": "", "contract_address": ""}' from ${of('transactions', 'id', TRANSACTION)}`,
     `insert into assets (id, node_id, name, symbol, type, network_id, status, created_at, updated_at)
-      select ${newId}, '${nodeId}', 'A', 'A', 'bond', (select id from networks limit 1), 'draft', ${at('n')}, now() from ${rows}`,
+      select ${idOr(ASSET)}, '${nodeId}', 'A', 'A', 'bond', (select id from networks limit 1), 'draft', ${at('n')}, now() from ${rows}`,
     `insert into clients (id, node_id, name, grant_types, scopes, created_at)
-      select ${newId}, '${nodeId}', 'C', '{}', '{}', ${at('n')} from ${rows}`,
+      select ${idOr(CLIENT)}, '${nodeId}', 'C', '{}', '{}', ${at('n')} from ${rows}`,
     `insert into supervisors (id, node_id, username, password_hash, role, created_at)
-      select ${newId}, '${nodeId}', 'user-' || n, '', 'viewer', ${at('n')} from ${rows}`,
+      select ${idOr(SUPERVISOR)}, '${nodeId}', 'user-' || n, '', 'viewer', ${at('n')} from ${rows}`,
+    `delete from activity where ${mine}`,
+    ...Object.entries({ clients: CLIENT, supervisors: SUPERVISOR, users: USER, wallets: WALLET }).map(
+      ([parents, first]) => `insert into activity (node_id, of_id, at, is_new, changes)
+        select '${nodeId}', parent, ${at('n')}, false, '{}' from ${of(parents, 'id', first)}`,
+    ),
     `insert into audit_exports (id, node_id, status, asked, filter, requested_by, created_at)
       select ${newId}, '${nodeId}', 'expired', '{}', '{}', 'x', ${at('n')} from ${rows}`,
     `insert into audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers, remote_address, real_ip, request_bytes, response_bytes, is_api)

@@ -75,7 +75,13 @@ const READ = {
   client: 'idleClient',
   migration: 'migration',
 } as const;
-const READ_TOO = { transaction: 'transaction', user: 'user', wallet: 'wallet', walletRule: 'rule' } as const;
+const READ_TOO = {
+  supervisor: 'supervisor',
+  transaction: 'transaction',
+  user: 'user',
+  wallet: 'wallet',
+  walletRule: 'rule',
+} as const;
 const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['accounts', 'search', 'mark'],
   ['users', 'search', (of) => of.users[0]?.email ?? ''],
@@ -240,6 +246,11 @@ export const LISTS: Record<string, string> = {
   'Transaction.events': `transaction(id: $ownTransaction) { list: events(@) ${EDGES} }`,
   'Wallet.networks': `wallet(id: $ownWallet) { list: networks(@) ${EDGES} }`,
   'Wallet.rules': `wallet(id: $ownWallet) { list: rules(@) ${EDGES} }`,
+  'Asset.transactions': `asset(id: $ownAsset) { list: transactions(@) ${EDGES} }`,
+  'Client.activity': `client(id: $ownClient) { list: activity(@) ${EDGES} }`,
+  'Supervisor.activity': `supervisor(id: $ownSupervisor) { list: activity(@) ${EDGES} }`,
+  'User.activity': `user(id: $ownUser) { list: activity(@) ${EDGES} }`,
+  'Wallet.activity': `wallet(id: $ownWallet) { list: activity(@) ${EDGES} }`,
   'WalletRule.versions': `walletRule(id: $ownRule) { list: versions(@) ${EDGES} }`,
 };
 
@@ -247,6 +258,7 @@ export const LISTS: Record<string, string> = {
 export function askList(call: Call, list: string, page: string, own: Things): Promise<Answer> {
   return operate(call, `query { ${(LISTS[list] ?? '').replace('@', page)} }`, {
     ...{ ownWallet: own.wallet, ownAccount: own.account, ownMigration: own.migration },
-    ...{ ownTransaction: own.transaction, ownRule: own.rule },
+    ...{ ownTransaction: own.transaction, ownRule: own.rule, ownAsset: own.asset, ownClient: own.idleClient },
+    ...{ ownSupervisor: own.supervisor, ownUser: own.user },
   });
 }

@@ -91,7 +91,11 @@ export async function markedNode(p: Portcullis, { nodeId, client, networkId }: N
     }),
   );
   const transaction = `${mark}-transaction`;
-  await notified(p, nodeId, transaction);
+  await notified(p, nodeId, transaction, reference.asset);
+  // The activity of a user.
+  for (const email of [`${mark}@people.example`, users[0]?.email ?? '']) {
+    await rows(p).run((k) => k.updateTable('users').set({ email }).where('id', '=', bulk.json.results[0].user_id));
+  }
   return {
     ...{ nodeId, mark, token, refreshToken: pair.refresh_token, client, network: networkId, ...reference, key, users },
     ...{ rule: rule.headers.get('location')?.split('/').at(-1) ?? '', user: bulk.json.results[0].user_id },
@@ -143,9 +147,9 @@ async function referenceRows(p: Portcullis, { nodeId, networkId }: NodeAccess, m
   return { account, wallet, asset };
 }
 
-async function notified({ service }: Portcullis, nodeId: string, id: string): Promise<void> {
+async function notified({ service }: Portcullis, nodeId: string, id: string, assetId: string): Promise<void> {
   const { transactions } = service.context;
-  await transactions.register({ id, nodeId, collection: 'user_transactions', type: 1, assetId: null });
+  await transactions.register({ id, nodeId, collection: 'user_transactions', type: 1, assetId });
   for (const status of [1, 2]) {
     const at = `2026-02-0${status}T00:00:00Z`;
     const body = Buffer.from(JSON.stringify({ id, type: 1, status, created_at: at, updated_at: at, error: id }));
