@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty';
+import { causes } from '../lib/causes.ts';
 import { type Config, ConfigError, readConfig } from '../platform/config/config.ts';
 import { readSecrets } from '../platform/config/secrets.ts';
-import { causes, MigrationOwnerError, StartError } from '../platform/errors.ts';
+import { MigrationOwnerError, StartError } from '../platform/errors.ts';
 import { type FlushableLog, pinoLog } from '../platform/telemetry/process-log.ts';
 import type { Service } from './service.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { causes } from '../lib/causes.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
-import { causes } from './errors.ts';
 
 const PROBE_EVERY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 2_000;

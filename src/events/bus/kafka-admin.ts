@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Admin, ITopicMetadata } from 'kafkajs';
+import { causes } from '../../lib/causes.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { backoffMs } from '../../lib/work-loop.ts';
-import { causes } from '../../platform/errors.ts';
 import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag, isDeadLetterTopic } from './event-bus.ts';
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { ALL_TOPICS, isCompactedTopic, TOPICS } from './topics.ts';
