@@ -41,11 +41,13 @@ describe('an upload to the whole instance', () => {
 
   afterAll(() => p[Symbol.asyncDispose]());
 
-  async function upload(csv: string | Blob): Promise<Answer> {
+  async function upload(csv: string | Blob, operations?: object): Promise<Answer> {
+    const body = browserForm(csv);
+    if (operations) body.set('operations', JSON.stringify(operations));
     const response = await fetch(`${p.url}/graphql`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}` },
-      body: browserForm(csv),
+      body,
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
@@ -193,6 +195,16 @@ describe('an upload to the whole instance', () => {
     expect(records[1]?.request_body).toBeNull();
     const told = [...records.map((record) => JSON.stringify(record)), ...lines].join('\n');
     expect(told).not.toMatch(/grace|Hopper|0xd1|private-users/i);
+  });
+
+  it('D8-13: a migration keeps the name that its starter gives the file, of at most 255 characters', async () => {
+    const query = `mutation ($file: File!, $name: String) { result: startUserMigration(file: $file, name: $name) {
+      __typename ... on Migration { fileName } ... on ValidationError { issues { path } } } }`;
+    const named = async (name: string | null) =>
+      (await upload('wallet_address,email\n', { query, variables: { file: null, name } })).json.data.result;
+    expect(await named('March.csv')).toEqual({ __typename: 'Migration', fileName: 'March.csv' });
+    expect(await named(null)).toEqual({ __typename: 'Migration', fileName: null });
+    expect(await named('x'.repeat(256))).toEqual({ __typename: 'ValidationError', issues: [{ path: ['name'] }] });
   });
 
   it('DG-09: canceling an unknown, malformed or foreign id gets the same error', async () => {
