@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 import { type AuditRecord, ERASABLE_COLUMNS, erasableColumnsOf, fixedColumnsOf } from './audit-record.ts';
 import type { AuditSpool } from './spool.ts';
 
@@ -13,6 +13,20 @@ const SALT_LENGTH = 32;
 
 /** The characters of the salts of a record. */
 export const SALTS_LENGTH = ERASABLE_COLUMNS.length * SALT_LENGTH;
+
+const SALTS_BYTES = SALTS_LENGTH / 2;
+const random = Buffer.allocUnsafe(SALTS_BYTES * 64);
+let used = random.length;
+
+/** Returns a new salt for each column that an erasure removes, one after another in hexadecimal digits. */
+function newSalts(): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  used += SALTS_BYTES;
+  return random.toString('hex', used - SALTS_BYTES, used);
+}
 
 /**
  * Returns the digests of the columns that an erasure removes: SHA-256 of the salt and the text, in hexadecimal digits,
@@ -69,9 +83,7 @@ export interface UnchainedRecord {
 
 /** Makes a record ready for its place in a chain. */
 export function unchained(record: AuditRecord): UnchainedRecord {
-  const [fixed, erasable] = [fixedColumnsOf(record), erasableColumnsOf(record)];
-  // A new salt for each column that an erasure removes, one after another in hexadecimal digits.
-  const salts = randomBytes(SALTS_LENGTH / 2).toString('hex');
+  const [fixed, erasable, salts] = [fixedColumnsOf(record), erasableColumnsOf(record), newSalts()];
   return { fixed, erasable, salts, digests: columnDigests(record, salts), length: fixed.length + erasable.length };
 }
 
