@@ -22,6 +22,8 @@ const { values } = parseArgs({
   },
 });
 const project = resolve(values.of);
+/** The certificate of a client that must show one. */
+const FINGERPRINT = 'ab'.repeat(32);
 const begunMs = Date.now();
 
 const local = await localRecording();
@@ -47,6 +49,7 @@ async function localRecording(): Promise<Recorder> {
     const query = `mutation { createClient(input: { name: "${name}", grantTypes: [CLIENT_CREDENTIALS, PASSWORD, REFRESH_TOKEN], ${input} }) { ... on CreatedClient { client { id } clientSecret } } }`;
     const { json } = await r.graphql(`create the ${name} client`, query, { token });
     const { client, clientSecret } = json.data.createClient;
+    if (!client) throw new Error(`no ${name} client: ${JSON.stringify(json)}`);
     return { client_id: client.id as string, client_secret: clientSecret as string };
   };
   const poorClient = await made('poor', 'scopes: []');
@@ -57,7 +60,7 @@ async function localRecording(): Promise<Recorder> {
   const elsewhere = await made('distant', 'scopes: ["accounts:read"], allowedIps: ["203.0.113.7"]');
   const certified = await made(
     'certified',
-    'scopes: ["accounts:read"], requireCertificate: true, certFingerprint: "aabb"',
+    `scopes: ["accounts:read"], requireCertificate: true, certFingerprint: "${FINGERPRINT}"`,
   );
   const poor = await tokenOf(r, 'the poor token', poorClient);
   const neighbour = await tokenOf(r, 'the token of the neighbour', DEMO.other_node.client);
@@ -86,7 +89,11 @@ async function guards(r: Recorder, clients: Record<string, Credentials>): Promis
       await r.call(`${path} of a ${what} client`, 'POST', path, { json });
       await r.call(`${path} of a ${what} client from its place`, 'POST', path, {
         json,
-        headers: { 'x-forwarded-for': '203.0.113.7', 'ssl-client-verify': 'SUCCESS', 'ssl-client-fingerprint': 'aabb' },
+        headers: {
+          'x-forwarded-for': '203.0.113.7',
+          'ssl-client-verify': 'SUCCESS',
+          'ssl-client-fingerprint': FINGERPRINT,
+        },
       });
     }
     for (const path of ['/v2/mcp', '/v2/mcp/x']) {
