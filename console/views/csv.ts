@@ -1,6 +1,6 @@
 /** A field, and a record at a place of a text, which has a character for each byte. */
 const FIELD = '(?:=?"[^"]*(?:""[^"]*)*"|[^",\\n]*)';
-const RECORD = new RegExp(`${FIELD}(?:,${FIELD})*\\r?(?:\\n|$)`, 'y');
+const RECORD = new RegExp(`${FIELD}(?:,${FIELD})*\\r{0,2}(?:\\n|$)`, 'y');
 /** Matches a record whose fields are all blank, which counts as an empty line. */
 const BLANK = /^(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*")(?:,(?:[\p{White_Space}\ufeff]*|"[\p{White_Space}\ufeff]*"))*$/u;
 /** The greatest length of a record in bytes, without its line end, as the server has it. */
@@ -17,7 +17,7 @@ export interface CsvRecord {
 }
 
 /**
- * Reads the records of a CSV file, and counts them as the server does: lines end with LF or CRLF, blank ones are none. A
+ * Reads the records of a CSV file, and counts them as the server does: lines end with LF, CRLF or CRCRLF, blank ones are none. A
  * record that is malformed or too long ends with its first line. One slice of the file is in memory.
  */
 export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGenerator<CsvRecord, void> {
@@ -35,7 +35,7 @@ export async function* recordsOf(file: Blob, sliceBytes = SLICE_BYTES): AsyncGen
     let at = position === 0 && text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;
     while (at < (isLast ? bytes.length : sliceBytes)) {
       RECORD.lastIndex = at;
-      const record: string | undefined = isWithin ? undefined : RECORD.exec(text)?.[0].replace(/\r?\n?$/, '');
+      const record: string | undefined = isWithin ? undefined : RECORD.exec(text)?.[0].replace(/\r{0,2}\n?$/, '');
       const fields = record?.replaceAll(/"[^"]*"/g, '').split(',').length;
       const isBlank = record !== undefined && !/[!#-+\--~]/.test(record) && BLANK.test(new TextDecoder().decode(bytes.subarray(at, at + record.length)));
       const isWhole: boolean = record !== undefined && record.length <= MAX_RECORD_BYTES && (isBlank || columns === undefined || fields === columns);
@@ -58,7 +58,7 @@ const END_OF_FILE = 0x1a;
 
 /** Returns the fields of a record, of a formula such as `="00123"` its text; undefined where its quotes do not match, or its bytes are not UTF-8. */
 export function fieldsOf(bytes: Bytes): string[] | undefined {
-  const text = new TextDecoder().decode(bytes).replace(/\r?\n$/, '');
+  const text = new TextDecoder().decode(bytes).replace(/\r{0,2}\n$/, '');
   if (text.includes('\ufffd') || !new RegExp(`^${FIELD}(?:,${FIELD})*$`).test(text)) return undefined;
   const fields = `${text},`.match(new RegExp(`${FIELD},`, 'g')) ?? [];
   return fields.map((field) =>

@@ -1,14 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, type MockInstance, vi } from 'vitest';
 import { DenyList } from '../../src/access/revocation/access-cache.ts';
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { rows, supervisorId } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const MAX_ENTRIES = 3;
+const LOOK_UPS = ['revoked tokens of all nodes', 'sessions of all nodes'];
 const HOUR_MS = 3_600_000;
 const TOKEN = { subject: '', sessionId: undefined, tokenId: undefined, familyId: undefined, issuedAt: 0 };
+
+/** How often something was looked up; the instance reads other things meanwhile. */
+function lookUpsOf({ mock }: MockInstance<Db['unscoped']>): number {
+  return mock.calls.filter(([reason]) => LOOK_UPS.includes(reason)).length;
+}
 
 describeReal('postgres', 'the list of what has ended', () => {
   const p = usePortcullis();
@@ -70,11 +77,11 @@ describeReal('postgres', 'the list of what has ended', () => {
     const other = await revoked(nowMs);
     const statements = vi.spyOn(p.service.context.database.db, 'unscoped');
     expect(await allowed(list, other)).toBe(false);
-    const { length } = statements.mock.calls;
+    const length = lookUpsOf(statements);
     expect(length).toBeGreaterThan(0);
     nowMs += HOUR_MS;
     expect(await allowed(list, other)).toBe(true);
-    expect(statements.mock.calls).toHaveLength(length);
+    expect(lookUpsOf(statements)).toBe(length);
     statements.mockRestore();
     await list.apply([await ended()]);
     expect(list.size).toBe(1);
@@ -89,7 +96,7 @@ describeReal('postgres', 'the list of what has ended', () => {
     const asked: number[] = [];
     for (const change of changes) {
       expect(await allowed(list, change)).toBe(false);
-      asked.push(statements.mock.calls.length);
+      asked.push(lookUpsOf(statements));
     }
     expect(asked).toEqual([0, 1, 1, 2, 2]);
     statements.mockRestore();

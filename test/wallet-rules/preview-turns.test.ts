@@ -85,3 +85,26 @@ it('D6-26: previews stop soon after their client disconnected', async () => {
   expect(evaluated.length - before).toBeLessThanOrEqual(30);
   expect(evaluated.length).toBeLessThan(RULES);
 });
+
+it("D6-26: a tenant's wallets are read one after another, beside those of other tenants", async () => {
+  const open = new Set<string>();
+  const seen: string[][] = [];
+  const counted = new WalletRulePreviews({
+    pages: {
+      find: async () => undefined,
+      async active(nodeId) {
+        expect(open).not.toContain(nodeId);
+        seen.push([...open.add(nodeId)]);
+        await nextIteration();
+        open.delete(nodeId);
+        return [];
+      },
+    },
+    wallets: { find: async () => ({ id: '', account_id: '', chain: '', created_at: '' }) },
+    networks: {} as never,
+    nowMs: () => 0,
+  });
+  const asked = ['a', 'a', 'a', 'b'].map((nodeId) => counted.previewWallet(nodeId, 'wallet', FACTS));
+  await expect(Promise.all(asked)).resolves.toHaveLength(4);
+  expect(seen).toContainEqual(['a', 'b']);
+});

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
+import { KeyedMutex } from '../../lib/semaphore.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
-import { notFound, Refusal } from '../../platform/errors.ts';
-import { heldMemory } from '../../platform/waiting-request.ts';
+import { notFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
+import { heldMemory, requestSignal } from '../../platform/waiting-request.ts';
 import type { WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 import type { Networks } from '../networks/networks.service.ts';
 import type { WalletPages } from '../wallets/wallets.service.ts';
@@ -67,6 +68,9 @@ type PreviewFacts = z.output<typeof previewFactsInput>;
 const MAX_RULES = 500;
 const TOO_MANY_RULES = `the wallet has more than ${MAX_RULES} active rules: preview its rules one by one`;
 
+/** How many previews of a tenant's wallets may wait for their turn. */
+const MAX_WAITING = 200;
+
 /** What every preview takes, such as reading the rules, in facts. */
 const FACTS_OF_NONE = 250;
 /** How many steps (a rule, a condition and a fact) cost as much as an object of a result. */
@@ -105,6 +109,8 @@ export interface RulePreview extends Evaluation {
 /** Previews whether rules would fire and why, without changing anything. */
 export class WalletRulePreviews {
   readonly #deps: WalletRulePreviewsDependencies;
+  /** A wallet may have megabytes of rules: a tenant's are read and evaluated one wallet after another. */
+  readonly #turns = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable, signalOf: requestSignal });
 
   constructor(deps: WalletRulePreviewsDependencies) {
     this.#deps = deps;
@@ -149,9 +155,12 @@ export class WalletRulePreviews {
     walletId: string,
     previewFacts: PreviewFacts,
   ): Promise<{ rules: PreviewedRule[] }> {
-    const { pages, wallets } = this.#deps;
-    if ((await wallets.find(nodeId, walletId)) === undefined) throw notFound();
-    const rows = await pages.active(nodeId, walletId, MAX_RULES + 1);
+    if ((await this.#deps.wallets.find(nodeId, walletId)) === undefined) throw notFound();
+    return this.#turns.run(nodeId, () => this.#previewRules(nodeId, walletId, previewFacts));
+  }
+
+  async #previewRules(nodeId: string, walletId: string, previewFacts: PreviewFacts) {
+    const rows = await this.#deps.pages.active(nodeId, walletId, MAX_RULES + 1);
     if (rows.length > MAX_RULES) throw new Refusal('page_too_large', { message: TOO_MANY_RULES });
     const facts = this.#factsOf(previewFacts);
     const balances = indexOf(facts.balances);
