@@ -32,8 +32,7 @@ export function addActivity(builder: Builder): void {
     builder.objectField(type, 'activity', (t) =>
       t.field({
         type: connection,
-        description:
-          'What was changed of it, by whom and in which request, newest first. Needs any token that can read it.',
+        description: 'Its changes, each with its author and request, newest first. Needs any token that can read it.',
         args: t.arg.connectionArgs(),
         resolve: ownedConnectionResolver(`activityOf${type}`, (services) => services.activity),
       }),

@@ -25,10 +25,7 @@ export function addAttention(builder: Builder): void {
     builder.objectRef<Attention>('Attention'),
     'Things of one kind that need a decision for one reason.',
     {
-      id: [
-        'ID',
-        'Tells the group, with what is in it now, from others: another one once something joins or leaves it.',
-      ],
+      id: ['ID', 'Identifies the group with its current members: it changes when something joins or leaves.'],
       kind: [kind, 'Its kind.'],
       reason: [
         'String?',
@@ -41,7 +38,7 @@ export function addAttention(builder: Builder): void {
         implement(builder.objectRef<SeenRow>('AttentionSeen'), 'Who has seen a group.', {
           seen_by: ['String', 'The `sub` of the token.'],
           seen_at: ['DateTime', 'When it was marked.'],
-          note: ['String?', 'What is said of it; otherwise null.'],
+          note: ['String?', 'The note that was left; otherwise null.'],
         }),
         'Who has seen it; null if nobody has, more than 30 days ago, or something has joined it since.',
         'nullable',
@@ -77,7 +74,7 @@ export function addAttention(builder: Builder): void {
         id: t.arg.id({ required: true, description: 'The `id` of the group.' }),
         seen: t.arg.boolean({ required: true, description: 'Whether it is seen.' }),
         note: t.arg.string({
-          description: 'What others should know of it: at most 1,024 characters.',
+          description: 'A note for the others: at most 1,024 characters.',
           validate: { schema: boundedTextInput(MAX_LENGTHS.seen_attention.note) },
         }),
       },
