@@ -234,28 +234,32 @@ export interface ChargedWorker extends Worker {
  * the second one. Throws the error that `toError` creates from a JsonError.
  */
 export async function readInput(
-  bytes: Uint8Array,
+  body: Uint8Array | string,
   toError: (fault: JsonError) => Error,
   worker: ChargedWorker | undefined,
   known: KnownMembers = {},
 ): Promise<unknown> {
   try {
-    const { text, hasRepeats } = await runCooperatively(() => chargedText(bytes, worker), worker);
-    return await runCooperatively(() => {
+    const { text, hasRepeats } = await runCooperatively(() => chargedText(body, worker), worker);
+    const parse = () => {
       const value = parseUnlimited(text);
       // The names of repeated members refer to the text.
       if (hasRepeats) return withoutRepeats(text, value, known);
       worker?.charge?.(-textWeight(text));
       return value;
-    }, worker);
+    };
+    return await runCooperatively(parse, worker, { isBegun: true });
   } catch (error) {
     throw error instanceof JsonError ? toError(error) : error;
   }
 }
 
 /** Decodes a body, and charges its text and the value that will be made of it. */
-function chargedText(bytes: Uint8Array, worker: ChargedWorker | undefined): { text: string; hasRepeats: boolean } {
-  const text = decodeUtf8(bytes);
+function chargedText(
+  body: Uint8Array | string,
+  worker: ChargedWorker | undefined,
+): { text: string; hasRepeats: boolean } {
+  const text = typeof body === 'string' ? body : decodeUtf8(body);
   const { weight, hasRepeats } = outlineOf(text, CALLER_LIMITS);
   if (worker?.charge?.(textWeight(text) + weight) === false && worker.stopped) throw worker.stopped;
   return { text, hasRepeats };

@@ -1,10 +1,12 @@
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextIteration } from 'node:timers/promises';
 
 /**
  * How long one worker's work runs before another's, and how long such work runs in one iteration of the event loop
  * before other work: once for those that wait, and once for those that do not; in milliseconds.
  */
 const SLICE_MS = 5;
+/** A slice of at least so long is followed by a rest. */
+const LONG_MS = 2 * SLICE_MS;
 
 /** Those on whose behalf work is done: a tenant, or another kind of caller. */
 export interface Worker {
@@ -19,24 +21,30 @@ const SYSTEM: Worker = { key: '' };
 
 /** What resumes those who wait, by the key of their worker. The keys are in the order in which they are served. */
 const queues = new Map<string, (() => void)[]>();
+/** The keys of workers who rest until the tick, because their last slices took too long. */
+const resting = new Set<string>();
+let restUntilTick = 0;
 let isServing = false;
 let endsAtTick = 0;
 
 /**
  * Runs a short piece of work that a caller feeds: at once, or in a later iteration of the event loop if such work has
  * run for long enough in this one, or other work of the same worker waits. Workers take turns, so that none waits for
- * long, however much the others bring.
+ * long, however much the others bring; and work that cannot be divided leaves as much time to others as it takes beyond
+ * its slice. A further step of a request that `isBegun` goes before those that have not: what it has made of its body is
+ * free sooner.
  * @throws what has stopped the worker, if the work had to wait.
  */
 export function runCooperatively<Result>(
   work: () => Result,
   worker: Worker | undefined,
+  { isBegun = false } = {},
 ): Result | Promise<Awaited<Result>> {
-  return (nextTurn(worker ?? SYSTEM)?.then(work) ?? work()) as Result | Promise<Awaited<Result>>;
+  return (nextTurn(worker ?? SYSTEM, isBegun)?.then(work) ?? work()) as Result | Promise<Awaited<Result>>;
 }
 
 /** Resolves in the turn of the worker; undefined if that is now. */
-function nextTurn(worker: Worker): Promise<void> | undefined {
+function nextTurn(worker: Worker, isBegun: boolean): Promise<void> | undefined {
   if (!isServing) {
     isServing = true;
     endsAtTick = performance.now() + SLICE_MS;
@@ -46,16 +54,21 @@ function nextTurn(worker: Worker): Promise<void> | undefined {
   if (!queue && performance.now() < endsAtTick) return undefined;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const resume = () => (worker.stopped ? reject(worker.stopped) : resolve());
-  if (queue) queue.push(resume);
-  else queues.set(worker.key, [resume]);
+  if (!queue) queues.set(worker.key, [resume]);
+  else if (isBegun) queue.unshift(resume);
+  else queue.push(resume);
   return promise;
 }
 
 async function serve(): Promise<void> {
   do {
-    await nextIteration();
+    await (resting.size > 0 ? delay(1) : nextIteration());
     endsAtTick = performance.now() + SLICE_MS;
-    for (let [next] = queues; next && performance.now() < endsAtTick; [next] = queues) await serveSlice(...next);
+    if (performance.now() >= restUntilTick) resting.clear();
+    for (const [key, queue] of queues) {
+      if (performance.now() >= endsAtTick) break;
+      if (!resting.has(key)) await serveSlice(key, queue);
+    }
     endsAtTick = performance.now() + SLICE_MS;
   } while (queues.size > 0);
   isServing = false;
@@ -63,12 +76,17 @@ async function serve(): Promise<void> {
 
 /** Runs a slice of the work of a worker, who then goes behind all others. */
 async function serveSlice(key: string, queue: (() => void)[]): Promise<void> {
-  const sliceEndsAtTick = performance.now() + SLICE_MS;
+  const startedAtTick = performance.now();
+  let tookMs = 0;
   do {
     queue.shift()?.();
     // The resumed work first runs up to its next wait for a timer or for I/O.
     await new Promise<void>((resolve) => process.nextTick(resolve));
-  } while (queue.length > 0 && performance.now() < sliceEndsAtTick);
+    tookMs = performance.now() - startedAtTick;
+  } while (queue.length > 0 && tookMs < SLICE_MS);
   queues.delete(key);
   if (queue.length > 0) queues.set(key, queue);
+  if (tookMs < LONG_MS) return;
+  restUntilTick = Math.max(restUntilTick, performance.now()) + tookMs - SLICE_MS;
+  resting.add(key);
 }

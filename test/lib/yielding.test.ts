@@ -2,16 +2,26 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { runCooperatively, type Worker } from '../../src/lib/yielding.ts';
 
-let nowMs = 0;
+const clock = vi.hoisted(() => ({ nowMs: 0 }));
+// A rest passes at once.
+vi.mock(import('node:timers/promises'), async (original) => {
+  const timers = await original();
+  const pass = async (ms = 0) => {
+    clock.nowMs += ms;
+    await timers.setImmediate();
+  };
+  return { ...timers, setTimeout: pass as typeof timers.setTimeout };
+});
+
 beforeEach(async () => {
   await nextIteration();
-  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  vi.spyOn(performance, 'now').mockImplementation(() => clock.nowMs);
 });
 afterEach(() => vi.restoreAllMocks());
 
 /** Does a piece of work that takes so many milliseconds. */
 const takes = (ms: number) => {
-  nowMs += ms;
+  clock.nowMs += ms;
 };
 
 const workerOf = (key: string): Worker => ({ key });
@@ -79,6 +89,40 @@ it('D6-26: work that fits its first slice does not wait for workers that have us
   expect(runCooperatively(() => 'at once', workerOf('b'))).toBe('at once');
   expect(runCooperatively(() => 'later', workerOf('a'))).toBeInstanceOf(Promise);
   await long;
+});
+
+it('D6-26: a worker whose pieces cannot be divided waits after each for as long as it took beyond its slice', async () => {
+  const startedAtMs = clock.nowMs;
+  const ran: string[] = [];
+  await Promise.all([loop(ran, workerOf('a'), { pieces: 2, ms: 6 }), loop(ran, workerOf('b'), { pieces: 5, ms: 30 })]);
+  // Four of the long pieces wait for their turn; three rests of 25 ms lie between them.
+  expect(clock.nowMs - startedAtMs).toBeGreaterThanOrEqual(2 * 6 + 5 * 30 + 3 * 25);
+});
+
+it('D6-26: while workers rest, others have their turns', async () => {
+  const ran: string[] = [];
+  const long = loop(ran, workerOf('a'), { pieces: 4, ms: 60 });
+  await Promise.all([long, loop(ran, workerOf('b'), { pieces: 40, ms: 3 })]);
+  // In a rest of 55 ms the other does 18 pieces.
+  expect(ran.join('')).toMatch(/ab{18,20}ab{18,20}/);
+});
+
+it('D6-25: a step of a request that is begun goes before requests that are not', async () => {
+  const ran: string[] = [];
+  const request = async (name: string) => {
+    for (const isBegun of [false, true, true]) {
+      await runCooperatively(
+        () => {
+          ran.push(name);
+          takes(6);
+        },
+        workerOf('a'),
+        { isBegun },
+      );
+    }
+  };
+  await Promise.all(['1', '2', '3'].map(request));
+  expect(slicesOf(ran)).toBe('123');
 });
 
 it('D6-26: the remaining work of a stopped worker does not run, and is rejected with the reason', async () => {

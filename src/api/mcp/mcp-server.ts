@@ -4,6 +4,7 @@ import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenAuthenticator } from '../../access/tokens/token-authenticator.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { refuse } from '../../gateway/exchange/responses.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
 import { Refusal } from '../../platform/errors.ts';
 import type { AgentIdentity } from './kit/tool.ts';
 import type { McpRuntime, McpRuntimeDependencies, Toolset } from './mcp-runtime.ts';
@@ -139,7 +140,8 @@ export function createMcpServer(deps: McpServerDependencies): McpServer {
   async function answer(exchange: Exchange): Promise<void> {
     const identity = await admit(deps, exchange);
     const message = await readMessage(exchange);
-    await (await runtime()).answer(exchange, identity, message);
+    const { answer: answerMessage } = await runtime();
+    await runCooperatively(() => answerMessage(exchange, identity, message), exchange.held, { isBegun: true });
   }
 
   async function handle(exchange: Exchange): Promise<void> {

@@ -111,7 +111,7 @@ export async function respondIdempotently<Input>(
 ): Promise<void> {
   const keyed = keyedRequest(req);
   const requestBody = await jsonBody(req);
-  const input = await runCooperatively(() => parse(requestBody), exchangeOf(req).held);
+  const input = await runCooperatively(() => parse(requestBody), exchangeOf(req).held, { isBegun: true });
   const run = () => work(input);
   const { status, headers, body } = await (keyed ? answers.respond(keyed, run, wrapTransaction) : wrapTransaction(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);

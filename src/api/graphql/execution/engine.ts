@@ -89,7 +89,7 @@ export function createEngine({
 async function executed(args: ExecutionArgs, operations: Pick<CompiledOperations, 'run'>): Promise<ExecutionResult> {
   const contextValue = freshContext(args.contextValue as GraphqlContext);
   try {
-    return await runCooperatively(() => operations.run({ ...args, contextValue }), heldMemory());
+    return await runCooperatively(() => operations.run({ ...args, contextValue }), heldMemory(), { isBegun: true });
   } catch (cause) {
     // On a WebSocket, what is thrown closes the socket.
     return { errors: [new GraphQLError('the operation failed', { cause })] };

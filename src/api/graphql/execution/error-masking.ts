@@ -135,7 +135,7 @@ export class ErrorMask {
     if (maxBytes > SHORT_BYTES && isShort(withoutErrors) && isShort(unmasked?.map(weighed))) {
       if (!unmasked) return result;
       const masked = () => ({ ...result, errors: unmasked.map((error) => this.error(error, recipient, logged)) });
-      return runCooperatively(masked, held?.unstoppable);
+      return runCooperatively(masked, held?.unstoppable, { isBegun: true });
     }
     const errors: GraphQLError[] = [];
     let bytes = 0;

@@ -7,8 +7,7 @@ import { InvalidTokenError } from '../../../access/identity/callers.ts';
 import type { AccessEnd } from '../../../access/revocation/access-watch.ts';
 import { BODY_WEIGHT, isIdentity, sendContinue } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { heapWeight } from '../../../lib/heap-weight.ts';
-import { isObject, type KnownMembers, parsedOr, parseInput } from '../../../lib/json.ts';
+import { type ChargedWorker, isObject, parsedOr, parseInput, readInput } from '../../../lib/json.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { invalidRequest, payloadTooLarge, Refusal, serviceUnavailable } from '../../../platform/errors.ts';
 import type { HeldMemory } from '../../../platform/held-memory.ts';
@@ -31,11 +30,11 @@ function badPart(path: string, message: string): Refusal {
 }
 
 /**
- * Parses the part `operations`, which is one operation as JSON (GraphQL multipart request specification).
+ * Reads the part `operations`, which is one operation as JSON (GraphQL multipart request specification).
  * @throws Refusal 400 when it is not a JSON object, such as a batch.
  */
-function parseOperations(text: string): GraphQLParams {
-  const operations = parsePart('operations', text, KNOWN_MEMBERS);
+async function readOperations(text: string, worker: ChargedWorker | undefined): Promise<GraphQLParams> {
+  const operations = await readInput(text, ({ message }) => badPart('operations', message), worker, KNOWN_MEMBERS);
   if (Array.isArray(operations)) throw badPart('operations', 'must be one operation: a batch cannot have a file');
   if (!isObject(operations)) throw badPart('operations', 'must be a JSON object with query and variables');
   return operations;
@@ -46,7 +45,10 @@ function parseOperations(text: string): GraphQLParams {
  * @throws Refusal 400 when it has any other form.
  */
 function parseMap(text: string): UploadMap {
-  const map = parsePart('map', text, 'any');
+  const map = parsedOr(
+    () => parseInput(text, 'any'),
+    ({ message }) => badPart('map', message),
+  );
   const [entry, ...otherEntries] = isObject(map) ? Object.entries(map) : [];
   if (!entry || otherEntries.length > 0) throw badPart('map', 'must be a JSON object with one member, for one file');
   const [part, paths] = entry;
@@ -65,13 +67,6 @@ function withFile(operations: GraphQLParams, variable: string, file: unknown): G
   const isPlace = isObject(variables) && Object.hasOwn(variables, variable) && variables[variable] === null;
   if (!isPlace) throw badPart('operations', `must set variables.${variable} to null: the file takes its place`);
   return { ...operations, variables: { ...variables, [variable]: file } };
-}
-
-function parsePart(path: string, text: string, known: KnownMembers): unknown {
-  return parsedOr(
-    () => parseInput(text, known),
-    ({ message }) => badPart(path, message),
-  );
 }
 
 /** What an upload depends on. */
@@ -114,6 +109,8 @@ export class UploadForm {
   #file: Readable | undefined;
   #refusal: Refusal | undefined;
   #isStopped = false;
+  /** Whether the parser has to be read before it takes more. */
+  #isWaiting = false;
 
   private constructor(
     { req, held }: Exchange,
@@ -189,6 +186,18 @@ export class UploadForm {
 
   readonly #onData = (chunk: Buffer): void => {
     this.#pause.refresh();
+    // Many senders' chunks arrive in one iteration of the event loop.
+    const taking = runCooperatively(() => this.#take(chunk), this.#held);
+    if (!taking) return;
+    this.#req.pause();
+    taking.then(
+      () => this.#isWaiting || this.#resume(),
+      (refusal) => this.refuse(refusal),
+    );
+  };
+
+  #take(chunk: Buffer): void {
+    if (this.#isStopped) return;
     this.#bytes += chunk.length;
     if (this.#bytes > this.#maxBytes) this.refuse(payloadTooLarge(this.#maxBytes));
     else if (!this.#parser.write(chunk)) this.#waitForParser();
@@ -198,7 +207,7 @@ export class UploadForm {
       return;
     }
     this.#held?.charge(BODY_WEIGHT * chunk.length);
-  };
+  }
 
   readonly #onEnd = (): void => {
     clearTimeout(this.#pause);
@@ -220,12 +229,18 @@ export class UploadForm {
   }
 
   #waitForParser(): void {
+    this.#isWaiting = true;
     this.#req.pause();
     this.#parser.once('drain', () => {
-      if (this.#isStopped) return;
-      this.#pause.refresh();
-      this.#req.resume();
+      this.#isWaiting = false;
+      this.#resume();
     });
+  }
+
+  #resume(): void {
+    if (this.#isStopped) return;
+    this.#pause.refresh();
+    this.#req.resume();
   }
 
   /** Runs a handler of a parser event; an Refusal that it throws becomes the refusal of the request. */
@@ -245,7 +260,7 @@ export class UploadForm {
     if (isCut || this.#fieldBytes > MAX_FIELD_BYTES)
       throw badPart(name, 'is too long: operations and map together have at most 1 MiB');
     if (name === 'operations') {
-      this.#operations = this.#parseOperations(value);
+      this.#operations = this.#readOperations(value);
       this.#next = 'map';
       return;
     }
@@ -267,12 +282,9 @@ export class UploadForm {
     );
   }
 
-  /** Parses the part `operations` in a turn of its sender, since a mebibyte takes up to 20 ms. */
-  async #parseOperations(text: string): Promise<GraphQLParams | undefined> {
+  async #readOperations(text: string): Promise<GraphQLParams | undefined> {
     try {
-      const operations = await runCooperatively(() => parseOperations(text), this.#held);
-      this.#held?.charge(heapWeight(operations));
-      return operations;
+      return await readOperations(text, this.#held);
     } catch (error) {
       this.#step(() => {
         throw error;

@@ -75,7 +75,7 @@ type TypeOf<Output> = Output extends (infer Item)[] ? [InputRef<Item>] : InputRe
  */
 export function parsedArgument<Schema extends z.ZodType>(type: InputRef | [InputRef], schema: Schema) {
   const cooperatively = z.unknown().transform((value, context) => {
-    return runCooperatively(() => parseCamel(schema, value, context), heldMemory());
+    return runCooperatively(() => parseCamel(schema, value, context), heldMemory(), { isBegun: true });
   });
   const options = { required: true, validate: { schema: cooperatively } } as const;
   return { ...options, type: type as TypeOf<z.output<Schema>> };

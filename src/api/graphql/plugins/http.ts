@@ -65,7 +65,7 @@ export function useHttpRequests(
       });
     },
     // Each operation of a batch has a turn.
-    onParams: () => runCooperatively(() => undefined, heldMemory()),
+    onParams: () => runCooperatively(() => undefined, heldMemory(), { isBegun: true }),
     onValidate({ params: { documentAST }, context: { form, params } }) {
       if (!form) return;
       const operation = getOperationAST(documentAST, params.operationName);
