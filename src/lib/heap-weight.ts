@@ -23,6 +23,11 @@ export class HeapWeigher {
     this.bytes += textWeight(text);
   }
 
+  /** Adds the text of a JSON string by what is between its quotes, whose escapes may need two bytes a character. */
+  addContent(content: string): void {
+    this.bytes += content.includes('\\u') ? STRING + 2 * content.length : textWeight(content);
+  }
+
   addNumber(number: number): void {
     if (!Number.isInteger(number) || Math.abs(number) >= MAX_SMALL) this.bytes += NUMBER;
   }

@@ -45,9 +45,14 @@ export class JsonScanner {
     return this.#expected === 'value';
   }
 
+  /** What is between the quotes of the last token, a string. */
+  get content(): string {
+    return this.#text.slice(this.start + 1, this.isOpen ? this.end : this.end - 1);
+  }
+
   /** The text of the last token, a string; without an escape that is cut off. */
   get string(): string {
-    const content = this.#text.slice(this.start + 1, this.isOpen ? this.end : this.end - 1);
+    const { content } = this;
     return content.includes('\\') ? String(JSON.parse(`"${withoutCutEscape(content)}"`)) : content;
   }
 

@@ -219,7 +219,9 @@ export type KnownMembers = 'any' | { readonly [name: string]: KnownMembers };
  * @throws JsonError as `parseJson` does, and for a known member that is repeated in the text, or in one of its items.
  */
 export function parseInput(text: string, known: KnownMembers = {}): unknown {
-  return withoutRepeats(text, parseJson(text, CALLER_LIMITS), known);
+  const { hasRepeats } = outlineOf(text, CALLER_LIMITS);
+  const value = parseUnlimited(text);
+  return hasRepeats ? withoutRepeats(text, value, known) : value;
 }
 
 /** Does work for a caller, whose account may be charged for what is made of its text. */
@@ -270,7 +272,7 @@ const REPEATING = 280;
 const REPEATED = 80;
 
 /**
- * Returns what `heapWeight` gives for the value of a JSON text, with the notes of `noteRepeats`, and whether an object
+ * Returns what `heapWeight` gives for the value of a JSON text, or more if it has escapes, with the notes of `noteRepeats`, and whether an object
  * repeats a member, without making the value; up to the first syntax error.
  * @throws JsonLimitError that names the limit.
  */
@@ -298,7 +300,7 @@ export function outlineOf(text: string, limits: JsonLimits): { weight: number; h
       weigher.bytes += REPEATING;
     } else {
       weigher.addSlots(1);
-      if (token === 'string') weigher.addText(scanner.string);
+      if (token === 'string') weigher.addContent(scanner.content);
       else if (token === 'scalar') addScalar(weigher, text.slice(scanner.start, scanner.end));
       else {
         if (token === '[') weigher.addArray();

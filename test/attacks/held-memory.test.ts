@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type AttackHarness, newTenant, type Tenant } from '../support/attacks/attack.ts';
-import { type Answers, Attacker } from '../support/attacks/attacker.ts';
+import { type Attempt, attackApart } from '../support/attacks/attack-thread.ts';
+import type { Answers } from '../support/attacks/attacker.ts';
 import { type Figures, startProbe } from '../support/attacks/probe.ts';
-import { ANONYMOUS, type Attack, addRules, answerRemote, ROWS, type Row } from '../support/attacks/rows.ts';
+import { ANONYMOUS, addRules, answerRemote, ROWS, type Row } from '../support/attacks/rows.ts';
 import { type Replica, startCluster } from '../support/faults/cluster.ts';
 import { listening, tokenOf } from '../support/faults/faults.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
@@ -132,7 +133,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
 
   async function attacked(
     what: string,
-    attacks: readonly [way: string, attack: Attack, tenant: Tenant][],
+    attempts: readonly Attempt[],
     { atOnce = false, fault }: { atOnce?: boolean; fault?: Row['during'] } = {},
   ) {
     const answers: Record<string, Answers> = {};
@@ -144,14 +145,11 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
         await delay(500);
       }
     });
-    const attackOne = async ([way, attack, tenant]: (typeof attacks)[number]) => {
-      using attacker = new Attacker(target, tenant);
-      answers[way] = attacker.answers;
-      await Promise.all([attack(attacker), delay(WAY_MS)]);
-    };
+    const attacks = { demo: target.cluster.demo, gatewayUrls: target.gateways.map(({ baseUrl }) => baseUrl) };
     const all = async () => {
-      if (atOnce) await Promise.all(attacks.map(attackOne));
-      else for (const one of attacks) await attackOne(one);
+      for (const some of atOnce ? [attempts] : attempts.map((one) => [one])) {
+        Object.assign(answers, await attackApart({ target: attacks, attempts: some, minMs: WAY_MS }));
+      }
     };
     const figures = await noticed(() => during(fault, all)).finally(async () => {
       isOver = true;
@@ -207,7 +205,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
     async (_clause, what, row) => {
       const [tenant] = tenants;
       if (!tenant) throw new Error('there are tenants that attack');
-      const ways = Object.entries(row.ways).map(([way, attack]): [string, Attack, Tenant] => [way, attack, tenant]);
+      const ways = Object.keys(row.ways).map((way) => ({ what, way, tenant }));
       const { figures } = await attacked(what, ways, { fault: row.during });
       if (row.during === 'postgres hangs') expectAnswered(figures);
       else expectServed(figures);
@@ -215,15 +213,12 @@ describeReal(['postgres', 'redis', 'kafka'], 'gateways of 1 GiB under attack', (
   );
 
   it('D6-25 D6-26 D6-27: all attacks at once, by five tenants and callers without a token, do not exhaust a process of 1 GiB', async () => {
-    const first = Object.entries(ROWS).flatMap(([what, { ways }]) =>
-      Object.entries(ways)
-        .slice(0, 1)
-        .map(([, attack]) => [what, attack] as const),
-    );
-    const attacks = [...first, ...Object.entries(ANONYMOUS)].map(([what, attack], at): [string, Attack, Tenant] => {
+    const first = Object.entries(ROWS).map(([what, { ways }]) => ({ what, way: Object.keys(ways)[0] ?? '' }));
+    const without = Object.keys(ANONYMOUS).map((way) => ({ what: 'callers without a token', way }));
+    const attacks = [...first, ...without].map((one, at): Attempt => {
       const tenant = tenants[at % TENANTS];
       if (!tenant) throw new Error('there are tenants that attack');
-      return [what, attack, tenant];
+      return { ...one, tenant };
     });
     const { figures } = await attacked('all at once', attacks, { atOnce: true });
     expectServed(figures);

@@ -1,8 +1,15 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
+import type { Demo } from '../../../src/app/demo/demo.ts';
 import { openSocket, request } from '../gateway/raw.ts';
-import type { AttackHarness, Tenant } from './attack.ts';
+import type { Tenant } from './attack.ts';
+
+/** What is attacked: the gateways, and the clients and supervisors that they know. */
+export interface Target {
+  gatewayUrls: readonly string[];
+  demo: Demo;
+}
 
 /** How many requests were answered with a status, are still `open`, or were `closed` without an answer. */
 export type Answers = Record<string, number>;
@@ -18,14 +25,14 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /** Sends the requests of one attack to the gateways in turn, and counts their answers. Disposing closes its connections. */
 export class Attacker {
-  readonly harness: AttackHarness;
+  readonly target: Target;
   readonly tenant: Tenant;
   readonly answers: Answers = {};
   readonly #open = new Set<{ destroy(): unknown }>();
   #sent = 0;
 
-  constructor(harness: AttackHarness, tenant: Tenant) {
-    this.harness = harness;
+  constructor(target: Target, tenant: Tenant) {
+    this.target = target;
     this.tenant = tenant;
   }
 
@@ -35,9 +42,9 @@ export class Attacker {
 
   /** The gateway whose turn it is. */
   get nextUrl(): string {
-    const { gateways } = this.harness;
+    const { gatewayUrls } = this.target;
     this.#sent += 1;
-    return gateways[this.#sent % gateways.length]?.baseUrl ?? '';
+    return gatewayUrls[this.#sent % gatewayUrls.length] ?? '';
   }
 
   count(answer: string | number): void {

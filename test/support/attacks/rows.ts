@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { vi } from 'vitest';
 import { openSocket, request } from '../gateway/raw.ts';
 import { FORM_TYPE, OPERATIONS } from '../graphql/upload-requests.ts';
 import { withPostgres } from '../services/pg-client.ts';
-import { type Attacker, many, networkOf, post } from './attacker.ts';
+import { type Attacker, many, networkOf, post, type Target } from './attacker.ts';
 
 /** One way of an attack: sends its requests, and resolves when each is answered or held. */
 export type Attack = (attacker: Attacker) => Promise<unknown>;
@@ -21,6 +20,7 @@ const SSE = { Accept: 'text/event-stream' };
 const MCP = { Host: 'localhost', Accept: 'application/json, text/event-stream' };
 const ME = '{ me { nodeId } }';
 const HELD_MS = 1_000;
+const MAX_SIGN_INS = 60;
 
 let serial = 0;
 /** A name that nothing else has. */
@@ -43,8 +43,8 @@ const each = (make: (what: string, values: (count: number) => string) => Attack)
   Object.fromEntries(Object.entries(VALUES).map(([what, values]) => [what, make(what, values)]));
 
 /** A sign-in at the console, with a further member. */
-function signIn({ harness }: Attacker, values: string, length?: number): string {
-  const text = `{"client_id":"${harness.cluster.demo.console_client_id}","username":"${fresh()}","password":"p","more":${values}}`;
+function signIn({ target }: Attacker, values: string, length?: number): string {
+  const text = `{"client_id":"${target.demo.console_client_id}","username":"${fresh()}","password":"p","more":${values}}`;
   return post('/console/session', SAME_ORIGIN, text, length);
 }
 
@@ -183,18 +183,17 @@ function forged(kid: string | undefined, at: number): string {
   return `${part({ alg: 'HS256', ...(kid && { kid }) })}.${part({ n: at, token_use: 'refresh' })}.${'A'.repeat(43)}`;
 }
 function cookies(count: number, value: (at: number) => string): (attacker: Attacker) => Record<string, string> {
-  return ({ harness }) => ({
+  return ({ target }) => ({
     ...SAME_ORIGIN,
-    Cookie: Array.from(
-      { length: count },
-      (_, at) => `portcullis-${harness.cluster.demo.console_client_id}=${value(at)}`,
-    ).join('; '),
+    Cookie: Array.from({ length: count }, (_, at) => `portcullis-${target.demo.console_client_id}=${value(at)}`).join(
+      '; ',
+    ),
   });
 }
 const ends =
   (count: number, value: (at: number) => string, method = 'DELETE', path = '/console/session'): Attack =>
   (attacker) => {
-    const body = JSON.stringify({ client_id: attacker.harness.cluster.demo.console_client_id });
+    const body = JSON.stringify({ client_id: attacker.target.demo.console_client_id });
     const headers = {
       'Content-Type': 'application/json',
       'Content-Length': `${body.length}`,
@@ -205,29 +204,26 @@ const ends =
   };
 
 /** A supervisor's session at the console, its cookie; while many sign in, one is refused at first. */
-function consoleCookie(harness: Attacker['harness']): Promise<string> {
-  return vi.waitFor(() => signedIn(harness), { timeout: 60_000, interval: 1_000 });
-}
-
-async function signedIn({ cluster, gateways }: Attacker['harness']): Promise<string> {
-  const answer = await fetch(`${gateways[0]?.baseUrl}/console/session`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-    body: JSON.stringify({ client_id: cluster.demo.console_client_id, ...cluster.demo.supervisor }),
-  });
-  const cookie = answer.headers.getSetCookie()[0]?.split(';')[0];
-  if (cookie === undefined) throw new Error(`a sign-in is answered ${answer.status} ${await answer.text()}`);
-  return cookie;
+async function consoleCookie({ demo, gatewayUrls: [url] }: Target): Promise<string> {
+  const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' };
+  const body = JSON.stringify({ client_id: demo.console_client_id, ...demo.supervisor });
+  for (let attempt = 0; ; attempt += 1) {
+    const answer = await fetch(`${url}/console/session`, { method: 'POST', headers, body });
+    const cookie = answer.headers.getSetCookie()[0]?.split(';')[0];
+    if (cookie !== undefined) return cookie;
+    if (attempt === MAX_SIGN_INS) throw new Error(`a sign-in is answered ${answer.status} ${await answer.text()}`);
+    await delay(1_000);
+  }
 }
 
 /** Renews a session with one cookie so many times at once at both gateways, and counts the successors. */
 const renewals =
   (count: number, rounds: number): Attack =>
   async (attacker) => {
-    const { harness } = attacker;
-    let cookie = await consoleCookie(harness);
+    const { target } = attacker;
+    let cookie = await consoleCookie(target);
     for (let round = 0; round < rounds; round += 1) {
-      const body = JSON.stringify({ client_id: harness.cluster.demo.console_client_id });
+      const body = JSON.stringify({ client_id: target.demo.console_client_id });
       const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', cookie };
       const renewed = await Promise.all(
         Array.from({ length: count }, async () => {
@@ -470,7 +466,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
       'of one value': ends(100, () => forged('user.0', 0)),
       'at the renewal': ends(100, (at) => forged(undefined, at), 'POST', '/console/session/renew'),
       'with our kid': async (attacker) => {
-        const [, token = ''] = (await consoleCookie(attacker.harness)).split('=');
+        const [, token = ''] = (await consoleCookie(attacker.target)).split('=');
         const { kid } = JSON.parse(String(Buffer.from(token.split('.')[0] ?? '', 'base64url')));
         await ends(80, (at) => forged(kid, at))(attacker);
       },
