@@ -3,18 +3,16 @@ import { LoginLocks } from '../access/credentials/login-locks.ts';
 import type { Passwords } from '../access/credentials/passwords.ts';
 import { ClientGuards } from '../access/limits/client-guards.ts';
 import { ClientLimits, Throttle, WrongSecrets } from '../access/limits/client-limits.ts';
-import { QuotaCounts } from '../access/limits/quota-counts.ts';
-import { QuotaStore } from '../access/limits/quota-store.ts';
+import { QuotaCounts, QuotaStore } from '../access/limits/quota-counts.ts';
 import { AccessDirectory, DenyList } from '../access/revocation/access-cache.ts';
 import { AccessChanges } from '../access/revocation/access-changes.ts';
 import { AccessWatch, followEnds } from '../access/revocation/access-watch.ts';
 import { DatabaseClock } from '../access/revocation/database-clock.ts';
 import { type NewSession, Sessions } from '../access/revocation/sessions.ts';
 import { PasswordCheck, SupervisorPages, Supervisors, strangers } from '../access/supervisors/supervisors.service.ts';
-import { RefreshTokens, Revocations, SpentTokens } from '../access/tokens/revocations.ts';
+import { RefreshTokens, Revocations, SpentTokens, TokenManagement } from '../access/tokens/revocations.ts';
 import { importJwtKeys, TokenAuthenticator, TokenVerifier } from '../access/tokens/token-authenticator.ts';
 import { TokenIssuer } from '../access/tokens/token-issuer.ts';
-import { TokenManagement } from '../access/tokens/token-management.ts';
 import { systemClock } from '../events/streams/clock.ts';
 import { ClientAdministration } from '../features/clients/client-administration.service.ts';
 import { ConsoleSessions } from '../features/oauth/console-sessions.service.ts';
@@ -43,7 +41,7 @@ interface AdministrationDependencies {
   isOwnClock: boolean;
   /** Called after a session was created or prolonged. Never rejects. */
   mirror?: ((session: NewSession) => Promise<void>) | undefined;
-  /** Called with an error of reading, applying or pruning revocations (`access_changes`). */
+  /** Called with an error of reading or applying revocations (`access_changes`). */
   onError(error: unknown): void;
 }
 
@@ -116,7 +114,7 @@ export async function buildAccess(
   const administration = buildAdministration({
     ...dependencies,
     pepper: secrets.pepper,
-    onError: (error) => log.error({ err: error }, 'could not load or prune revoked sessions and tokens'),
+    onError: (error) => log.error({ err: error }, 'could not load revoked sessions and tokens'),
   });
   const { clock, changes, sessions, supervisors, passwordCheck } = administration;
   stack.defer(() => clock.stop());

@@ -21,8 +21,10 @@ const DAY_MS = 24 * 3_600_000;
  * Deletes rows that are past their retention, a minute after the start and then an hour after each end, until `signal`
  * aborts. A task that fails stops no other.
  */
-async function runRetention(context: Context, signal: AbortSignal): Promise<void> {
-  const { config, database, auditSeals: seals, auditErasure, idempotentResponses, nowMs, log } = context;
+async function runRetention(
+  { config, database, auditSeals: seals, auditErasure, idempotentResponses, migrationJobs, nowMs, log }: Context,
+  signal: AbortSignal,
+): Promise<void> {
   const { db } = database;
   const audit = new AuditRetention({ db, seals, nowMs, retentionDays: config.auditRetentionDays });
   const tasks: Readonly<Record<string, () => Promise<void>>> = {
@@ -31,6 +33,7 @@ async function runRetention(context: Context, signal: AbortSignal): Promise<void
     'transaction events': () => deleteOldEvents({ db, nowMs, retentionDays: config.eventsRetentionDays }),
     'ended tokens': () => deleteExpiredRows({ db, nowMs }),
     'idempotent answers': () => idempotentResponses.prune(),
+    uploads: () => migrationJobs.deleteAbandoned(),
   };
   for (let delayMs = FIRST_AFTER_MS; ; delayMs = EVERY_MS) {
     await pause(delayMs, signal);

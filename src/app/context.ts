@@ -4,8 +4,14 @@ import { Passwords } from '../access/credentials/passwords.ts';
 import { sessionMirror } from '../access/revocation/session-mirror.ts';
 import { operationDurations } from '../api/graphql/execution/operation-observer.ts';
 import { toolOutcomes } from '../api/mcp/kit/tool.ts';
-import { AUDIT_DELAY_MS } from '../audit/audit-writer.ts';
+import { AuditChain } from '../audit/audit-chain.ts';
+import { jsonOf } from '../audit/audit-record.ts';
+import { AUDIT_DELAY_MS, AuditStore, AuditWriter } from '../audit/audit-writer.ts';
 import { AuditErasure } from '../audit/erasure.ts';
+import { SecretNames } from '../audit/masked-names.ts';
+import { RefusedRecords } from '../audit/refused-records.ts';
+import { AuditSeals, ChainKeeper } from '../audit/seals.ts';
+import { AuditSpool } from '../audit/spool.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { ObservedBus } from '../events/bus/observed-bus.ts';
 import { systemClock } from '../events/streams/clock.ts';
@@ -18,18 +24,21 @@ import { RpcProvider } from '../features/gas-fee/rpc-provider.service.ts';
 import { Search } from '../features/search/search.service.ts';
 import { RejectedWebhooks } from '../features/webhook/webhook.rest.ts';
 import { ConnectionMetrics } from '../gateway/connections.ts';
+import { AuditLog } from '../gateway/exchange/audit.ts';
 import { RequestMetrics } from '../gateway/exchange/request-metrics.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Log } from '../lib/log.ts';
+import { counterBy } from '../lib/meters.ts';
+import { withTimeout } from '../lib/with-timeout.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
+import type { Database } from '../platform/database/database.ts';
 import { Health, VERSION } from '../platform/health.ts';
 import { MemoryAccounts } from '../platform/held-memory.ts';
 import { openTracing } from '../platform/telemetry/open-tracing.ts';
 import { buildAccess } from './access.ts';
 import { buildFeatures } from './features.ts';
-import { type AuditTrail, openAudit } from './open-audit.ts';
-import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
+import { openBus, openCache, openStore, openWakeUps, sealSink } from './stores.ts';
 
 /** Replacements for dependencies, for use in tests. */
 export interface Overrides {
@@ -49,6 +58,17 @@ export interface Overrides {
 
 /** The dependencies of a running process, each constructed once, from which functions take those that they need. */
 export type Context = Awaited<ReturnType<typeof createContext>>;
+
+declare module '../api/shared/services.ts' {
+  interface FeatureServices
+    extends ReturnType<typeof buildFeatures>,
+      Pick<
+        Context,
+        | ('attention' | 'auditExportPages' | 'auditExports' | 'auditPages' | 'search')
+        | ('clientAdministration' | 'clientPages' | 'directory' | 'locks')
+        | ('supervisorAdministration' | 'supervisorPages' | 'supervisors')
+      > {}
+}
 
 /**
  * Constructs the dependencies of a process. This composition root is the only place that constructs the database, the
@@ -179,5 +199,114 @@ export async function createContext({
      * paths that it gives out. The base is empty until the process listens, unless it is configured.
      */
     publicUrl,
+  };
+}
+
+/** The methods of the audit log that are called when a request or operation has ended. */
+export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
+
+const LAST_DRAIN_MS = 5_000;
+
+/**
+ * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
+ * the database once `auditWriter` is started.
+ */
+export function openAudit({
+  config,
+  secrets,
+  database,
+  bus,
+  log,
+  nowMs,
+  trail,
+  stack,
+}: {
+  config: Pick<Config, 'auditSpoolDir' | 'auditSync' | 'auditCheckpoints' | 'auditMaskedNames'>;
+  secrets: Pick<Secrets, 'auditKeys'>;
+  database: Database;
+  bus: EventBus;
+  log: Log;
+  nowMs(): number;
+  /** The audit trail to use instead of the spool and the log; undefined means those two. */
+  trail: AuditTrail | undefined;
+  /** Receives the disposables to stop. */
+  stack: AsyncDisposableStack;
+}) {
+  const { db } = database;
+  const seals = new AuditSeals({
+    db,
+    nowMs,
+    key: () => secrets.auditKeys[0],
+    sink: sealSink(config, () => bus),
+    onError: (error) => log.error({ err: error }, 'could not copy an audit checkpoint outside the database'),
+  });
+  const lostRecords = counterBy('reason', ['spool', 'sync', 'database', 'refused'], {
+    name: 'portcullis_audit_records_lost_total',
+    help: 'Audit records that were not stored: the spool or its sync failed, or the database rejected them (see refused.ndjson).',
+  });
+  const onLost = (reason: string, message: string) => (error: unknown, line: { length: number }) => {
+    lostRecords.inc({ reason });
+    log.error({ err: error, bytes: line.length }, message);
+  };
+  const { auditSpoolDir: dir, auditSync: isSynced } = config;
+  const spool = AuditSpool.open({ dir, isSynced, onDrained: (owner) => keeper.close(owner) });
+  const chain = new AuditChain(spool.owner, spool, {
+    ...(isSynced && { sync: () => spool.sync() }),
+    onUnsynced: onLost('sync', 'could not sync the audit spool; a crash of the machine may lose an audit record'),
+    onLost: onLost('spool', 'could not store an audit record'),
+    onFault: (error) => log.error({ err: error }, 'could not send a response'),
+  });
+  const keeper = new ChainKeeper({
+    db,
+    seals,
+    own: chain,
+    onError: (error) => log.error({ err: error }, 'no audit checkpoint within the last minute'),
+  });
+  keeper.start();
+  const store = new AuditStore(db);
+  const onError = (error: unknown) =>
+    log.error({ err: error }, 'could not write audit records to the database; keeping them in the spool');
+  const refusedRecords = new RefusedRecords({
+    dir,
+    nowMs,
+    insert: (line) => store.insertAll([Buffer.from(line)]),
+    canInsertProbe: () => store.canInsertProbe(),
+    onGivenUp: onLost('refused', 'database rejected an audit record for ten minutes; moved it to refused.ndjson'),
+    onError,
+  });
+  refusedRecords.start();
+  const onBadValue = onLost('database', 'database rejected an audit record');
+  const auditWriter = new AuditWriter({
+    spool,
+    insert: (lines) =>
+      keeper.write(lines, (onGap) =>
+        store.insert(lines, onBadValue, (_error, line) => refusedRecords.add(jsonOf(line)), onGap),
+      ),
+    onError,
+  });
+  stack.defer(async () => {
+    chain.commit();
+    keeper.stop();
+    let isSettled = await auditWriter.stop(LAST_DRAIN_MS);
+    // A start that failed has recorded nothing; its database may be unusable.
+    const hasRecorded = chain.head.index >= 0;
+    const closing =
+      isSettled && hasRecorded ? withTimeout(keeper.close(spool.owner), LAST_DRAIN_MS) : Promise.resolve();
+    await closing.catch((error: unknown) => {
+      isSettled = false;
+      onError(error);
+    });
+    spool.close(isSettled);
+    refusedRecords.close();
+  });
+  const recorder = new AuditLog(chain, log, new SecretNames({ mask: config.auditMaskedNames }));
+  return {
+    spool,
+    auditWriter,
+    auditSeals: seals,
+    auditRefused: refusedRecords,
+    auditLost: lostRecords,
+    auditUnrecorded: recorder.unrecorded,
+    audit: trail ?? recorder,
   };
 }

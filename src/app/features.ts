@@ -15,8 +15,7 @@ import { MigrationFiles, MigrationPages } from '../features/user-migrations/migr
 import { MigrationJobs } from '../features/user-migrations/migration-jobs.service.ts';
 import { ProgressFeeds } from '../features/user-migrations/progress-feeds.service.ts';
 import { UserMigrations } from '../features/user-migrations/user-migrations.service.ts';
-import { UserErasure } from '../features/users/user-erasure.service.ts';
-import { UserPages } from '../features/users/users.service.ts';
+import { UserErasure, UserPages } from '../features/users/users.service.ts';
 import { WalletRulePreviews } from '../features/wallet-rules/preview.service.ts';
 import { WalletRulePages, WalletRules } from '../features/wallet-rules/wallet-rules.service.ts';
 import { WalletPages } from '../features/wallets/wallets.service.ts';

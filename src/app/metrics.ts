@@ -1,6 +1,6 @@
 import type { Metric } from 'prom-client';
 import { lagMetrics } from '../events/bus/observed-bus.ts';
-import { type Backlog, readBacklog } from '../features/status/status.store.ts';
+import { type Backlog, readBacklog } from '../features/status/status.service.ts';
 import { MemoizedRead } from '../lib/memoized-read.ts';
 import { counters, gauge, gauges } from '../lib/meters.ts';
 import type { DbAndClock } from '../platform/database/database.ts';

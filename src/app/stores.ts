@@ -14,8 +14,10 @@ import { type Database, type Db, openDatabase } from '../platform/database/datab
 const CLIENT_ID = 'portcullis';
 
 /** Opens the configured database, or else the embedded one. */
-export async function openStore(config: Config, stack: AsyncDisposableStack): Promise<Database> {
-  const { databaseUrl: url, dataDir, statementTimeoutMs } = config;
+export async function openStore(
+  { databaseUrl: url, dataDir, statementTimeoutMs }: Config,
+  stack: AsyncDisposableStack,
+): Promise<Database> {
   const location = url === undefined ? { dataDir: embeddedClusterDir(dataDir) } : { url, statementTimeoutMs };
   const database = stack.use(await openDatabase(location));
   if (url === undefined) await ensureOpens(dataDir, database);

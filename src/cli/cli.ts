@@ -1,5 +1,13 @@
 import { COMMAND_NAMES, COMMAND_TITLES, loadCommand } from './commands.ts';
-import { CommandError, type CommandTitle, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './kit/command.ts';
+import {
+  CommandError,
+  type CommandTitle,
+  EXIT_FAILED,
+  EXIT_OK,
+  EXIT_USAGE,
+  Progress,
+  UsageError,
+} from './kit/command.ts';
 import { commandHelp, findCommand, missing, parse, programHelp, unknownCommand } from './kit/usage.ts';
 
 interface Terminal {
@@ -13,8 +21,11 @@ interface Terminal {
  * Runs one command of the command line and returns its exit code: 0, 1 (failed), 2 (wrong usage) or, for `start`, also
  * 78.
  */
-export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
-  const { out, err, readLine = async () => undefined } = terminal;
+export async function cli(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  { out, err, readLine = async () => undefined }: Terminal,
+): Promise<number> {
   if (isHelp(args[0])) return succeedWith(out, programHelp(COMMAND_TITLES));
   if (args[0] === '--version') return succeedWith(out, `${(await import('../platform/health.ts')).VERSION}\n`);
   const group = groupToHelp(args);
@@ -31,8 +42,16 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
   try {
     await using stack = new AsyncDisposableStack();
     const json = flags.json === true;
-    const answer = (document: object, text: string) => succeedWith(out, json ? `${JSON.stringify(document)}\n` : text);
-    const io = { readLine, print: out, printError: err, answer };
+    const progress = new Progress(process.stderr);
+    stack.defer(() => progress.end());
+    const above = (write: Terminal['out']) => (text: string) => {
+      progress.end();
+      write(text);
+    };
+    const print = above(out);
+    const answer = (document: object, text: string) =>
+      succeedWith(print, json ? `${JSON.stringify(document)}\n` : text);
+    const io = { readLine, progress, print, printError: above(err), answer };
     return await command.run({ command: command.name, flags, positionals, env, json, stack, ...io });
   } catch (error) {
     if (error instanceof UsageError) return misused(err, error.message, `portcullis ${command.name}`);

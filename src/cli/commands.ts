@@ -15,7 +15,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   seed: {
     summary: 'add the demo tenant to the database and write DATA_DIR/demo.json',
-    load: async () => (await import('./commands/seed.ts')).seed,
+    load: async () => (await import('./commands/demo-commands.ts')).seed,
   },
   status: {
     summary: 'say what is wrong, since when, who is hit, and what to type',
@@ -43,15 +43,15 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'node create': {
     summary: 'create a node: a tenant, to which everything else belongs',
-    load: async () => (await import('./commands/nodes.ts')).nodeCreate,
+    load: async () => (await import('./commands/reference.ts')).nodeCreate,
   },
   'node list': {
     summary: 'list the nodes',
-    load: async () => (await import('./commands/nodes.ts')).nodeList,
+    load: async () => (await import('./commands/reference.ts')).nodeList,
   },
   'reference load': {
     summary: 'load nodes, chains, networks, currencies, accounts, wallets and assets from a file',
-    load: async () => (await import('./commands/reference-load.ts')).referenceLoad,
+    load: async () => (await import('./commands/reference.ts')).referenceLoad,
   },
   'client create': {
     summary: 'create a client of a node and show its secret once',
@@ -147,7 +147,7 @@ const LISTED: Readonly<Record<string, { summary: string; load(): Promise<Command
   },
   'simulate transaction': {
     summary: 'post the notifications of a transaction to a running instance, outside production',
-    load: async () => (await import('./commands/simulate-transaction.ts')).simulateTransaction,
+    load: async () => (await import('./commands/demo-commands.ts')).simulateTransaction,
   },
   recover: {
     summary: 'after a restore or failover: re-read events since a given time and report what was lost',

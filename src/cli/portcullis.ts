@@ -7,7 +7,7 @@ if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 widenThreadPool(process.env);
 enableCompileCache();
 const { cli } = await import('./cli.ts');
-const { firstLine } = await import('./kit/first-line.ts');
+const { firstLine } = await import('./kit/command-input.ts');
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The reader of the pipe may close it before the output ends.
   if (error.code === 'EPIPE') process.exit();

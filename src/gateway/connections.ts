@@ -222,18 +222,23 @@ export class ConnectionMetrics {
   }
 }
 
-interface ConnectionLimit {
-  /** The most connections that may be open. */
-  max: number;
-  trusts: TrustedPeers;
-  metrics: ConnectionMetrics;
-}
-
 /**
  * Closes connections beyond `max`, and beyond half of that for one peer that is not a trusted proxy, without reading
  * from them.
  */
-export function limitConnections(server: Server, { max, trusts, metrics }: ConnectionLimit): void {
+export function limitConnections(
+  server: Server,
+  {
+    max,
+    trusts,
+    metrics,
+  }: {
+    /** The most connections that may be open. */
+    max: number;
+    trusts: TrustedPeers;
+    metrics: ConnectionMetrics;
+  },
+): void {
   const maxOfPeer = Math.ceil(max / 2);
   const open = new Map<string, number>();
   server.maxConnections = max;

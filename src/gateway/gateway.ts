@@ -60,32 +60,12 @@ export function ingress(gateway: Gateway, { headMs, idleMs, checkEveryMs }: Conn
 function isWebSocketUpgrade({ method, headers, httpVersion }: IncomingMessage): boolean {
   const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
   if (httpVersion !== '1.1') return false;
-  return method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13' && isWebSocketKey(key);
-}
-
-function isWebSocketKey(key: string | undefined): boolean {
-  return key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
-}
-
-interface GatewayDependencies {
-  /** The stages that every request passes, in order, until `use` replaces them. */
-  chain: readonly Stage[];
-  trusts: TrustedPeers;
-  /** The accounts that requests are charged to. */
-  memory: MemoryAccounts;
-  cors: Cors;
-  /** Checks whether no more audit records can be stored; then only endpoints such as health are served. */
-  isAuditFull(): boolean;
-  onEnd(exchange: Exchange, aborted: boolean, onPersisted: () => void): void;
-  /** Runs a request within a context, such as its span. */
-  withContext?(exchange: Exchange, run: () => void): void;
-  /**
-   * Called when a connection was closed because too many requests wait on it, or because its body comes in tiny chunks.
-   */
-  onClosed?(reason: 'pipeline' | 'chunks'): void;
-  /** Called for bytes that are not valid HTTP. The response is sent when `onPersisted` is called. */
-  onUnparsed(unparsed: Unparsed, onPersisted: () => void): void;
-  log: Log;
+  return (
+    method === 'GET' &&
+    upgrade?.toLowerCase() === 'websocket' &&
+    version === '13' &&
+    /^[+/0-9A-Za-z]{22}==$/.test(key ?? '')
+  );
 }
 
 /** Node's error codes for a connection whose client has left. */
@@ -93,11 +73,30 @@ const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'HPE_INVALID_E
 
 /** The entry point of the public listener: runs every request and upgrade through the chain, and answers refusals. */
 export class Gateway {
-  readonly #deps: GatewayDependencies;
+  readonly #deps;
   #chain: readonly Stage[];
   readonly #pipelined = new PipelinedRequests();
 
-  constructor(deps: GatewayDependencies) {
+  constructor(deps: {
+    /** The stages that every request passes, in order, until `use` replaces them. */
+    chain: readonly Stage[];
+    trusts: TrustedPeers;
+    /** The accounts that requests are charged to. */
+    memory: MemoryAccounts;
+    cors: Cors;
+    /** Checks whether no more audit records can be stored; then only endpoints such as health are served. */
+    isAuditFull(): boolean;
+    onEnd(exchange: Exchange, aborted: boolean, onPersisted: () => void): void;
+    /** Runs a request within a context, such as its span. */
+    withContext(exchange: Exchange, run: () => void): void;
+    /**
+     * Called when a connection was closed because too many requests wait on it, or because its body comes in tiny chunks.
+     */
+    onClosed(reason: 'pipeline' | 'chunks'): void;
+    /** Called for bytes that are not valid HTTP. The response is sent when `onPersisted` is called. */
+    onUnparsed(unparsed: Unparsed, onPersisted: () => void): void;
+    log: Log;
+  }) {
     this.#deps = deps;
     this.#chain = deps.chain;
   }
@@ -113,7 +112,7 @@ export class Gateway {
     // The parser loses the bytes after an upgrade that is not accepted, so this must be the connection's last request.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     const exchange = new Exchange(req, res);
-    exchange.audit.capture.limitChunks(() => this.#deps.onClosed?.('chunks'));
+    exchange.audit.capture.limitChunks(() => this.#deps.onClosed('chunks'));
     this.#hold(exchange);
     this.#pipelined.enter(exchange, () => this.#run(exchange));
   }
@@ -197,7 +196,7 @@ export class Gateway {
    */
   #admits(req: IncomingMessage): boolean {
     if (this.#pipelined.admitsAnother(req.socket)) return true;
-    if (!req.socket.destroyed) this.#deps.onClosed?.('pipeline');
+    if (!req.socket.destroyed) this.#deps.onClosed('pipeline');
     req.socket.destroy();
     // The parser continues to the end of the bytes that were read. Node would end each further request with an error,
     // at high cost.
@@ -217,9 +216,7 @@ export class Gateway {
     exchange.isUnrecordable = this.#deps.isAuditFull();
     const fields = this.#deps.cors(exchange.req.headers.origin);
     for (const name in fields) exchange.res.setHeader(name, fields[name] ?? '');
-    const { withContext } = this.#deps;
-    if (withContext) withContext(exchange, () => this.#pass(exchange));
-    else this.#pass(exchange);
+    this.#deps.withContext(exchange, () => this.#pass(exchange));
   }
 
   #pass(exchange: Exchange): void {

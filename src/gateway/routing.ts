@@ -2,12 +2,6 @@ import { type Endpoint, type GatewayConfig, METHODS } from './endpoints/gateway-
 import type { Upstream } from './endpoints/upstream.ts';
 import type { RequestState } from './exchange/exchange.ts';
 
-/** What a table finds: something that serves methods of a path pattern of `gateway.yaml`. */
-interface Pattern {
-  readonly methods: readonly string[];
-  readonly path: string;
-}
-
 interface TableNode<Entry> {
   /** The nodes below, by a literal segment or one of `PARAMETER`, `ONE` and `REST`. */
   children: Map<string, TableNode<Entry>>;
@@ -26,7 +20,7 @@ const REST = '/**';
  * Matches requests to endpoints, or to routes, in a tree of path segments, so that a match costs the length of the path,
  * not of the table.
  */
-export class PathTable<Entry extends Pattern> {
+export class PathTable<Entry extends { readonly methods: readonly string[]; readonly path: string }> {
   readonly #root: TableNode<Entry> = { children: new Map(), entries: new Map() };
 
   constructor(entries: readonly Entry[]) {
@@ -84,10 +78,6 @@ function find<Entry>(node: TableNode<Entry> | undefined, method: string, path: s
   );
 }
 
-interface UpstreamsByName {
-  of(name: string): Upstream | undefined;
-}
-
 /** Finds the service and the upstream of a request in one endpoint table. Requests that have begun keep that table. */
 export class Services {
   readonly #services: GatewayConfig['services'];
@@ -96,7 +86,7 @@ export class Services {
 
   constructor(
     { services, binding, discovers }: Pick<GatewayConfig, 'services' | 'binding' | 'discovers'>,
-    upstreams: UpstreamsByName,
+    upstreams: { of(name: string): Upstream | undefined },
   ) {
     this.#services = services;
     this.#binding = binding;
@@ -114,8 +104,7 @@ export class Services {
    * without a name the gateway's own service. Returns undefined when there is none, and for endpoints of the
    * gateway itself.
    */
-  serviceFor(endpoint: Endpoint, requestedName: string | undefined): string | undefined {
-    const { services } = endpoint;
+  serviceFor({ services }: Endpoint, requestedName: string | undefined): string | undefined {
     if (requestedName !== undefined) return services.includes(requestedName) ? requestedName : undefined;
     if (this.#binding) return services.find((name) => this.#binding?.includes(name));
     return services.find((name) => !this.#upstreams.get(name)) ?? services[0];

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { issuesIn } from '../lib/input.ts';
+import { issuesIn, isUuid } from '../lib/input.ts';
 
 /** Why a request is refused, as an internal code; each interface maps the codes to its responses. */
 export type RefusalCode =
@@ -134,6 +134,24 @@ export function forbidden(missing: readonly string[]): Refusal {
  */
 export function notFound(reason?: string): Refusal {
   return new Refusal('not_found', { message: 'not found', reason });
+}
+
+/**
+ * Returns the value that was found.
+ * @throws Refusal `not_found` for undefined.
+ */
+export function orNotFound<Found>(value: Found | undefined): Found {
+  if (value === undefined) throw notFound();
+  return value;
+}
+
+/**
+ * Returns an id in lower case, as it is stored.
+ * @throws Refusal `not_found` for a text that is no UUID, which nothing has as its id.
+ */
+export function idOrNotFound(text: string): string {
+  if (!isUuid(text)) throw notFound();
+  return text.toLowerCase();
 }
 
 /** Returns the issue of a body over its limit. */

@@ -64,6 +64,8 @@ it.each(ways)('D2-07: a response written %s is complete only after its record is
     cors: cors(['*']),
     isAuditFull: () => false,
     onEnd,
+    withContext: (_exchange, run) => run(),
+    onClosed: () => undefined,
     onUnparsed: (_unparsed, kept) => kept(),
     log: silentLog,
   });

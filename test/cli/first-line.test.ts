@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { UsageError } from '../../src/cli/kit/command.ts';
-import { firstLine } from '../../src/cli/kit/first-line.ts';
+import { firstLine } from '../../src/cli/kit/command-input.ts';
 
 it.each([
   [[], undefined],

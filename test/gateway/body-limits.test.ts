@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { BODY_WEIGHT } from '../../src/gateway/exchange/body.ts';
+import { BODY_WEIGHT } from '../../src/gateway/exchange/exchange.ts';
 import {
   CALLER_LIMITS,
   ExactNumber,

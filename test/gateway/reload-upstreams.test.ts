@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import type { RequestState } from '../../src/gateway/exchange/exchange.ts';
+import { UpstreamCalls } from '../../src/gateway/proxy/upstream-call.ts';
 import { Upstreams, upstreamMetrics } from '../../src/gateway/proxy/upstreams.ts';
 import { Services } from '../../src/gateway/routing.ts';
 import { silentLog } from '../../src/lib/log.ts';
@@ -147,6 +148,7 @@ describe('a service that is removed', () => {
       }),
     );
     const upstreams = new Upstreams(table, {
+      calls: new UpstreamCalls(),
       log: silentLog,
       nowMs: Date.now,
       watch: ENDLESS,

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
-import { readBytes } from '../../src/gateway/exchange/body.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { readBytes } from '../../src/gateway/exchange/exchange.ts';
 
 afterEach(() => vi.useRealTimers());
 

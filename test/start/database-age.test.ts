@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { watchDatabaseAge } from '../../src/app/database-age.ts';
+import { watchDatabaseAge } from '../../src/app/operations.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { MemoryCache } from '../../src/platform/cache/cache.ts';
 import { readConfig } from '../../src/platform/config/config.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
-import { UserErasure } from '../../src/features/users/user-erasure.service.ts';
+import { UserErasure } from '../../src/features/users/users.service.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument, UsersDocument } from '../graphql/generated/graphql.ts';
 import { loginOfDemo, MISSING, operate } from '../support/graphql/administration.ts';
 import { socketClient } from '../support/graphql/sockets.ts';

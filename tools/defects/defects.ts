@@ -37,14 +37,14 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'restore: a start on an older database says nothing',
-    file: 'src/app/database-age.ts',
+    file: 'src/app/operations.ts',
     find: 'return remembered > position;',
     replacement: 'return false;',
     caughtBy: ['test/start/database-age.test.ts'],
   },
   {
     name: 'restore: a process that writes during the start of another makes that warn',
-    file: 'src/app/database-age.ts',
+    file: 'src/app/operations.ts',
     find: "const remembered = await cache.raisePosition('');\n    const position = await positionOf(database.db);",
     replacement:
       "const position = await positionOf(database.db);\n    const remembered = await cache.raisePosition('');",

@@ -30,10 +30,6 @@ export function lockedUntilMs(
   return nowMs < untilMs ? untilMs : undefined;
 }
 
-const KEPT_MS = 60 * 60_000;
-const PRUNE_EVERY_MS = 60_000;
-const PRUNE_BATCH = 10_000;
-
 /**
  * Where a password was sent: null at the token endpoint; at the console the address that sent it; for a change of one's
  * own password the session. Failures from an address or a session lock the username for that one only.
@@ -61,7 +57,6 @@ function lockoutOf(failures: readonly Failure[], origin: LoginOrigin | undefined
 /** Stores failed logins by tenant and key of the username in the database, and derives lockouts from them for all processes. */
 export class LoginLocks {
   readonly #deps;
-  #prunedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: { db: Db; nowMs(): number }) {
     this.#deps = deps;
@@ -82,7 +77,6 @@ export class LoginLocks {
       failed_at: new Date(nowMs()).toISOString(),
     };
     await db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
-    await this.#prune();
   }
 
   /** Deletes the failed logins of a username, which ends its lockout: those from an origin, or all. */
@@ -121,26 +115,6 @@ export class LoginLocks {
         const untilMs = lockoutOf(failures.get(identifierKey(username)) ?? [], origin, now);
         return untilMs === undefined ? [] : [[username, untilMs] as const];
       }),
-    );
-  }
-
-  /** Deletes old failed logins, at most once a minute. It skips rows that another process is deleting. */
-  async #prune(): Promise<void> {
-    const { db, nowMs } = this.#deps;
-    const now = nowMs();
-    if (now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
-    this.#prunedAtMs = now;
-    await db.unscoped('failed logins expire on all nodes').run((k) =>
-      k.deleteFrom('login_failures').where('id', 'in', (old) =>
-        old
-          .selectFrom('login_failures as f')
-          .select('f.id')
-          .where('f.failed_at', '<', new Date(now - KEPT_MS).toISOString())
-          .orderBy('f.failed_at')
-          .limit(PRUNE_BATCH)
-          .forUpdate()
-          .skipLocked(),
-      ),
     );
   }
 }

@@ -225,16 +225,9 @@ function keyOf(address: string, clientId: string | undefined): string {
 /** How far apart two wrong secrets of a client may be, in ms, to count as one run. */
 const GAP_MS = 5 * 60_000;
 
-/** A run of wrong secrets of one client; `isWrong` says that its last secret was wrong. */
-interface Run {
-  sinceMs: number;
-  lastMs: number;
-  isWrong: boolean;
-}
-
 /** Notes since when clients show wrong secrets, as after a rotation that one of their servers has missed. */
 export class WrongSecrets {
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new Map<string, { sinceMs: number; lastMs: number; isWrong: boolean }>();
   readonly #nowMs: () => number;
   readonly longest: Metric = gauge(
     'portcullis_client_secrets_wrong_seconds',

@@ -58,7 +58,7 @@ export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs:
         reason,
         limit: limits[limit],
         left: Math.max(0, limits[limit] - counted[count]),
-        reset: secondsUntil(startsAtMs(counted[at] + 1), nowMs),
+        reset: Math.max(1, Math.ceil((startsAtMs(counted[at] + 1) - nowMs) / 1_000)),
       }));
   const rates = usesOf(RATES);
   const quota = usesOf([QUOTA]);
@@ -82,9 +82,4 @@ function stricterOf(first: LimitUse, second: LimitUse): LimitUse {
 
 function headersOf({ names: [nameOfLimit, nameOfLeft, nameOfReset], limit, left, reset }: LimitUse): string[] {
   return [nameOfLimit, String(limit), nameOfLeft, String(left), nameOfReset, String(reset)];
-}
-
-/** Returns the number of seconds from `nowMs` to `endsAtMs`, rounded up, at least 1. */
-function secondsUntil(endsAtMs: number, nowMs: number): number {
-  return Math.max(1, Math.ceil((endsAtMs - nowMs) / 1_000));
 }

@@ -34,8 +34,6 @@ const CURRENT_MS = 1_000;
 /** The longest time, in ms, that a request waits for it. */
 const CURRENT_WITHIN_MS = 2_000;
 const BATCH = 1_000;
-const KEPT_MS = 24 * 3_600_000;
-const PRUNE_EVERY_MS = 3_600_000;
 
 /**
  * The append-only table of revocations (`access_changes`), by which processes learn of them. A transaction that revokes
@@ -56,7 +54,6 @@ export class AccessChanges {
   /** The read that begins after the running one, for all that have asked meanwhile. */
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #prunedAtMs = performance.now();
   #isFailing = false;
 
   constructor(deps: {
@@ -128,11 +125,13 @@ export class AccessChanges {
 
   /** Reads new rows now. */
   async poll(): Promise<void> {
-    const failed = (await Promise.allSettled([this.#read(), this.#prune()])).find(
-      ({ status }) => status === 'rejected',
-    );
-    if (failed?.status === 'rejected' && !this.#isFailing) this.#deps.onError(failed.reason);
-    this.#isFailing = failed !== undefined;
+    try {
+      await this.#read();
+      this.#isFailing = false;
+    } catch (error) {
+      if (!this.#isFailing) this.#deps.onError(error);
+      this.#isFailing = true;
+    }
   }
 
   #commitOnce<Result>(
@@ -196,13 +195,5 @@ export class AccessChanges {
     const createdAt = new Date(this.#deps.nowMs()).toISOString();
     const rows = changes.map(({ nodeId, ...change }) => ({ ...change, node_id: nodeId, created_at: createdAt }));
     await unscoped.run((k) => k.insertInto('access_changes').values(rows));
-  }
-
-  async #prune(): Promise<void> {
-    if (performance.now() - this.#prunedAtMs < PRUNE_EVERY_MS) return;
-    this.#prunedAtMs = performance.now();
-    const before = new Date(this.#deps.nowMs() - KEPT_MS).toISOString();
-    const unscoped = this.#deps.db.unscoped('revocations of all nodes');
-    await unscoped.run((k) => k.deleteFrom('access_changes').where('created_at', '<', before));
   }
 }

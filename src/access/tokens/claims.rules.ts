@@ -39,7 +39,13 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
   if (typeof aud !== 'string' || !isUuid(aud)) throw new InvalidTokenError('audience');
   const tokenUse = tokenUseOf(tokenClass, claims.token_use);
   const invalid = new InvalidTokenError('invalid_claims');
-  if (!tokenUse || ![exp, nbf, iat].every(isOptionalTime) || !isClaimText(sub) || sub === '') throw invalid;
+  if (
+    !tokenUse ||
+    ![exp, nbf, iat].every((time) => time === undefined || Number.isFinite(time)) ||
+    !isClaimText(sub) ||
+    sub === ''
+  )
+    throw invalid;
   const areTexts = isOptionalText(scope) && isOptionalText(clientId) && isOptionalText(sid) && isOptionalText(jti);
   if (!areTexts || !isOptionalText(family)) throw invalid;
   const permissions = tokenUse === 'forgot_password' ? [] : (scope ?? '').split(' ').filter((name) => name !== '');
@@ -69,10 +75,6 @@ function tokenUseOf(tokenClass: TokenClass, use: unknown): Principal['tokenUse']
     default:
       return undefined;
   }
-}
-
-function isOptionalTime(value: unknown): boolean {
-  return value === undefined || Number.isFinite(value);
 }
 
 /** Checks whether a claim is absent or a text that can be stored. */

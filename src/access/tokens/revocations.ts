@@ -2,7 +2,7 @@ import { isUuid } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { TokenPair } from '../../tables/access.entity.ts';
-import { type ClientRecord, unlessInvalid } from '../identity/callers.ts';
+import { type ClientRecord, type Principal, type SignedToken, unlessInvalid } from '../identity/callers.ts';
 import { type AccessDirectory, storedTokenId } from '../revocation/access-cache.ts';
 import type { AccessChange, AccessChanges } from '../revocation/access-changes.ts';
 import type { Sessions } from '../revocation/sessions.ts';
@@ -15,7 +15,7 @@ import {
   redeemableUntilMs,
   refreshClaims,
 } from './claims.rules.ts';
-import type { TokenVerifier } from './token-authenticator.ts';
+import type { TokenAuthenticator, TokenVerifier } from './token-authenticator.ts';
 
 const YEAR_10000_MS = Date.UTC(10_000, 0, 1);
 
@@ -158,12 +158,19 @@ export class Revocations {
   }
 }
 
-/** Deletes the rows about refresh tokens and revocations of tokens that have expired. */
+const HOUR_MS = 3_600_000;
+
+/**
+ * Deletes the rows about refresh tokens and revocations of tokens that have expired, failed logins an hour after they have
+ * happened, and revocations from the list that processes follow a day after they were added to it.
+ */
 export async function deleteExpiredRows({ db, nowMs }: { db: Db; nowMs(): number }): Promise<void> {
-  const now = new Date(nowMs()).toISOString();
+  const ago = (ms: number) => new Date(nowMs() - ms).toISOString();
   const unscoped = db.unscoped('revoked tokens of all nodes');
-  await unscoped.run((k) => k.deleteFrom('spent_refresh_tokens').where('expires_at', '<=', now));
-  await unscoped.run((k) => k.deleteFrom('revoked_tokens').where('expires_at', '<=', now));
+  await unscoped.run((k) => k.deleteFrom('spent_refresh_tokens').where('expires_at', '<=', ago(0)));
+  await unscoped.run((k) => k.deleteFrom('revoked_tokens').where('expires_at', '<=', ago(0)));
+  await unscoped.run((k) => k.deleteFrom('login_failures').where('failed_at', '<', ago(HOUR_MS)));
+  await unscoped.run((k) => k.deleteFrom('access_changes').where('created_at', '<', ago(24 * HOUR_MS)));
 }
 
 /** Validates refresh tokens, without redeeming them. */
@@ -213,4 +220,115 @@ export class RefreshTokens {
 /** Checks whether a token was issued to the client itself, and not to a login through it. */
 export function isOfClient({ subject, clientId, sessionId }: RefreshClaims): boolean {
   return sessionId === undefined && subject.toLowerCase() === clientId;
+}
+
+/** What introspection says of a token that would not be accepted (RFC 7662 section 2.2). */
+const INACTIVE = { active: false };
+
+const CLASSES = ['user', 'legacy'] as const;
+
+/** Revokes and introspects tokens for an authenticated client. */
+export class TokenManagement {
+  readonly #deps;
+
+  constructor(deps: {
+    authenticator: TokenAuthenticator;
+    directory: AccessDirectory;
+    supervisors: Supervisors;
+    refreshTokens: RefreshTokens;
+    revocations: Revocations;
+  }) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Revokes a token of this client (RFC 7009 section 2.1): an access token only; a refresh token with its family or
+   * session and all their access tokens. A token of another client, or one that is no longer valid, is ignored.
+   */
+  async revoke(token: string, client: ClientRecord): Promise<void> {
+    const { authenticator, refreshTokens, revocations } = this.#deps;
+    const principal = await unlessInvalid(async () =>
+      authenticator.principalOf(await authenticator.checkSignature(token, CLASSES)),
+    );
+    if (principal?.nodeId === client.nodeId && principal.clientId?.toLowerCase() === client.clientId) {
+      const { nodeId, tokenId, expiresAtMs } = principal;
+      if (tokenId === undefined) return;
+      await revocations.revokeToken({ nodeId, clientId: client.clientId, tokenId, expiresAtMs });
+      return;
+    }
+    const claims = await refreshTokens.claimsOf(token, client);
+    if (claims) await revocations.revokeFamily(claims, client);
+  }
+
+  /**
+   * Returns the content of a token of this client's tenant if it would be accepted now; `active: false` for every other
+   * token (RFC 7662 section 2.2).
+   */
+  async introspect(token: string, client: ClientRecord) {
+    const { authenticator } = this.#deps;
+    const signed = await unlessInvalid(() => authenticator.checkSignature(token, CLASSES));
+    if (!signed) return INACTIVE;
+    const principal = await unlessInvalid(async () => {
+      const claimed = await authenticator.checkClaims(signed);
+      // Another tenant's session is not looked up: an error while it cannot be read would reveal that the token is
+      // valid.
+      if (claimed.nodeId === client.nodeId) await authenticator.checkSession(claimed);
+      return claimed;
+    });
+    if (!principal) return this.#introspectRefresh(token, signed, client);
+    return principal.nodeId === client.nodeId ? this.#introspectAccess(signed, principal) : INACTIVE;
+  }
+
+  async #introspectAccess(signed: SignedToken, { nodeId, tokenUse, subject, permissions }: Principal) {
+    const isLogin = tokenUse === 'login';
+    return {
+      active: true,
+      scope: [...permissions].join(' '),
+      username: isLogin ? await this.#usernameOf(nodeId, subject) : undefined,
+      token_type: 'Bearer',
+      ...membersOf(signed.claims),
+      token_use: tokenUse,
+    };
+  }
+
+  /** Introspects a refresh token. The response has no `token_type`, since a refresh token is not a Bearer token. */
+  async #introspectRefresh(token: string, signed: SignedToken, { nodeId }: ClientRecord) {
+    const { directory, refreshTokens } = this.#deps;
+    const { client_id: clientId, scope } = signed.claims;
+    const owner = typeof clientId === 'string' ? await directory.client(clientId) : undefined;
+    if (owner?.nodeId !== nodeId) return INACTIVE;
+    const claims = await refreshTokens.claimsOf(token, owner);
+    if (!claims || !(await refreshTokens.isRedeemable(token, claims, owner))) return INACTIVE;
+    return {
+      active: true,
+      scope: textOf(scope),
+      username: isOfClient(claims) ? undefined : await this.#usernameOf(claims.nodeId, claims.subject),
+      ...membersOf(signed.claims),
+      token_use: 'refresh',
+    };
+  }
+
+  async #usernameOf(nodeId: string, supervisorId: string): Promise<string | undefined> {
+    return (await this.#deps.supervisors.find(nodeId, supervisorId))?.username;
+  }
+}
+
+function membersOf({ client_id, exp, iat, sub, aud, iss, jti }: SignedToken['claims']) {
+  return {
+    client_id: textOf(client_id),
+    exp: numberOf(exp),
+    iat: numberOf(iat),
+    sub: textOf(sub),
+    aud: textOf(aud),
+    iss: textOf(iss),
+    jti: textOf(jti),
+  };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
 }

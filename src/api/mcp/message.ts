@@ -8,8 +8,7 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { jsonOf, readBytes } from '../../gateway/exchange/body.ts';
-import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import { type Exchange, jsonOf, readBytes } from '../../gateway/exchange/exchange.ts';
 import { objectInput } from '../../lib/input.ts';
 import type { KnownMembers } from '../../lib/json.ts';
 import { invalidRequest, issuesOf, notFound, Refusal } from '../../platform/errors.ts';

@@ -1,8 +1,14 @@
 import { parse } from 'node:querystring';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import type { LocalServices } from '../../gateway/chain.ts';
-import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
-import { callerOf, type Exchange, exchangeOf, type ServedRoute } from '../../gateway/exchange/exchange.ts';
+import {
+  bytesOf,
+  callerOf,
+  type Exchange,
+  exchangeOf,
+  jsonBody,
+  type ServedRoute,
+} from '../../gateway/exchange/exchange.ts';
 import { errorEnvelope, refusalHeaders, statusOf } from '../../gateway/exchange/refusals.ts';
 import { answerPreflight } from '../../gateway/exchange/request-head.ts';
 import { refuse, sendJson, sendPieces } from '../../gateway/exchange/responses.ts';

@@ -2,7 +2,7 @@ import type { EventStreams } from '../../events/streams/event-streams.ts';
 import type { IdempotentResponses } from '../../idempotency/idempotent-responses.ts';
 import type { PageCursors } from '../../lib/keyset.ts';
 
-/** The services that GraphQL fields and tools call. Each noun adds its own. */
+/** The services that GraphQL fields and tools call. The composition root adds those of features. */
 export interface FeatureServices {
   idempotentResponses: IdempotentResponses;
   streams: EventStreams;

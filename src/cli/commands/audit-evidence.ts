@@ -18,7 +18,6 @@ import {
   EXIT_OK,
   Interruption,
   many,
-  Progress,
   printable,
   UsageError,
 } from '../kit/command.ts';
@@ -54,7 +53,7 @@ export const auditExport: CommandBody = {
     'portcullis audit export --node ID --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z --out november',
     'portcullis audit export --client ID --path "/v1/wallets/*" --out wallets --json',
   ],
-  async run({ command, flags, env, stack, answer }) {
+  async run({ command, flags, env, stack, progress, answer }) {
     const { config, env: variables } = readConfig(env);
     const at = new Date().toISOString();
     const filter = filterOf(flags);
@@ -73,15 +72,12 @@ export const auditExport: CommandBody = {
     // An export that is interrupted, or whose end cannot be recorded, leaves this record.
     await record({ filter: asked.filter, until: filter.until ?? at });
     const { signal } = stack.use(new Interruption());
-    const progress = new Progress(process.stderr);
-    stack.defer(() => progress.end());
     try {
       const manifest = await exportAudit({
         ...{ db, keys, folder, asked, filter: { ...filter, until: filter.until ?? at }, signal },
         onProgress: ({ what, done, total }) =>
           progress.show({ done, total, text: `${what} ${counted(done)} of ${counted(total)} records` }),
       });
-      progress.end();
       const { period, records } = manifest;
       const digest = hash('sha256', readFileSync(join(folder, 'manifest.json')));
       await record({ filter: asked.filter, period, records, manifest: digest });
@@ -95,8 +91,10 @@ export const auditExport: CommandBody = {
   },
 };
 
-function exportText(folder: string, manifest: ExportManifest): string {
-  const { records, positions, chains, unsealed, unchained, verification } = manifest;
+function exportText(
+  folder: string,
+  { records, positions, chains, unsealed, unchained, verification }: ExportManifest,
+): string {
   const newer = 'they are newer than the last checkpoint of their process; export again in a minute';
   const lines = [
     `Exported ${many(records, 'record')} to ${folder}, with the leaves of ${many(positions, 'position')} in ${many(chains.length, 'chain')}.`,
@@ -130,7 +128,7 @@ export const auditRedact: CommandBody = {
     'portcullis audit redact --correlation-id 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d --reason "key in a body, INC-7"',
     'portcullis audit redact --path "/v1/wallets/*" --since 2026-11-21T10:00:00Z --reason "key in a URL" --yes',
   ],
-  async run({ flags, env, stack, printError, json, answer }) {
+  async run({ flags, env, stack, progress, printError, json, answer }) {
     const [filter, filterFlags, reason = ''] = [filterOf(flags), filterFlagsOf(flags), text(flags, 'reason')];
     if (Object.keys(filterFlags).length === 0)
       throw new UsageError(`give at least one of --${Object.keys(FILTER_FLAGS).join(', --')}`);
@@ -166,8 +164,6 @@ export const auditRedact: CommandBody = {
       const summary = `${counted(matching)} records match. Nothing was changed: repeat this with --yes to redact them.\n`;
       return answer({ matching, redacted: 0, spooled }, summary + late);
     }
-    const progress = new Progress(process.stderr);
-    stack.defer(() => progress.end());
     if (!json) printError(`${counted(matching)} records match.\n`);
     const redacted = await redaction.redact({ by: userInfo().username, reason, filter: filterFlags }, (redactedCount) =>
       progress.show({
@@ -176,7 +172,6 @@ export const auditRedact: CommandBody = {
         text: `${counted(redactedCount)} of ${counted(matching)}`,
       }),
     );
-    progress.end();
     return answer({ matching, redacted, spooled }, `Redacted ${counted(redacted)} audit records.\n${late}`);
   },
 };
@@ -209,7 +204,7 @@ export const auditVerify: CommandBody = {
     'portcullis audit verify',
     'portcullis audit verify --from 2026-11-01T00:00:00Z --checkpoints /var/audit/seals.ndjson',
   ],
-  async run({ flags, env, stack, json, print }) {
+  async run({ flags, env, stack, progress, json, print }) {
     const { config, env: variables } = readConfig(env);
     const [from, to] = [instant(flags, 'from'), instant(flags, 'to')];
     const file = text(flags, 'checkpoints');
@@ -217,8 +212,6 @@ export const auditVerify: CommandBody = {
     const keptSeals = file === undefined ? undefined : linesOf(file, statSync(file, { throwIfNoEntry: false }));
     const { verifyAudit } = await import('../../audit/verification/verification.ts');
     const { db } = await openMigrated(config, stack);
-    const progress = new Progress(process.stderr);
-    stack.defer(() => progress.end());
     const keys = knownAuditKeys(config, variables);
     const report = await verifyAudit({
       db,
@@ -228,7 +221,6 @@ export const auditVerify: CommandBody = {
       keptSeals,
       onProgress: ({ done, total }) => progress.show({ done, total, text: `${counted(done)} of ${counted(total)}` }),
     });
-    progress.end();
     const { seals, findingCount: problems } = report;
     // For portcullis status. The role of an auditor may read alone.
     const keep = () =>

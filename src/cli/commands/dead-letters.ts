@@ -19,7 +19,7 @@ import {
   type CommandInput,
   counted,
   Interruption,
-  Progress,
+  type Progress,
   printable,
   printRows,
   UsageError,
@@ -194,7 +194,7 @@ export const transactionsReplay: CommandBody = {
     'portcullis transactions replay --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z',
   ],
   async run(input) {
-    const { flags, json, stack, printError, answer } = input;
+    const { flags, json, stack, progress, printError, answer } = input;
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
     const topics = list(flags, 'topic', choice) ?? choice;
@@ -212,7 +212,7 @@ export const transactionsReplay: CommandBody = {
     await record({ topics, ...(span && { from: flags.from, to: new Date(span.toMs).toISOString() }) });
     // A second run must use the same end, or it would also replay what this run has published.
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
-    const counts = await runAll(replay, plans, { signal, again });
+    const counts = await runAll(replay, plans, { signal, again, progress });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, deadAgain));
     if (!json) printError(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
     const replayed = counts.reduce((sum, count) => sum + count, 0);
@@ -237,10 +237,9 @@ function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {
 async function runAll(
   replay: Replay,
   plans: readonly ReplayPlan[],
-  { signal, again }: { signal: AbortSignal; again: string },
+  { signal, again, progress }: { signal: AbortSignal; again: string; progress: Progress },
 ): Promise<number[]> {
   const total = plans.reduce((sum, { count }) => sum + count, 0);
-  const progress = new Progress(process.stderr);
   const counts = plans.map(() => 0);
   let replayedCount = 0;
   const progressText = () => `${counted(replayedCount)} of ${counted(total)} messages`;
@@ -256,8 +255,6 @@ async function runAll(
   } catch (error) {
     if (!(error instanceof BusUnavailableError)) throw error;
     throw new CommandError(`the bus failed after ${progressText()} (${error.message}): ${again}`);
-  } finally {
-    progress.end();
   }
   if (signal.aborted) throw new CommandError(`interrupted after ${progressText()}: ${again}`);
   return counts;

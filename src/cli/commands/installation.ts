@@ -11,7 +11,6 @@ import {
   EXIT_FAILED,
   EXIT_OK,
   Interruption,
-  Progress,
   printable,
   UsageError,
 } from '../kit/command.ts';
@@ -28,22 +27,19 @@ export const migrateCommand: CommandBody = {
     'until it gets it: standard error says which session holds the lock, and since when.',
   ].join('\n'),
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
-  async run({ env, stack, printError, answer }) {
+  async run({ env, stack, progress, printError, answer }) {
     const { config } = readConfig(env);
     const [{ openBus, topicsOf }, { migrateByOwner }] = await Promise.all([
       import('../../app/stores.ts'),
       import('../../app/database-roles.ts'),
     ]);
     const database = await openForCommand(config, stack, { makes: true });
-    const progress = new Progress(process.stderr);
-    stack.defer(() => progress.end());
     const { migrations, service } = await migrateByOwner({
       config,
       database,
       onMigration: ({ name, ...step }) => progress.show({ ...step, text: name }),
       onWait: (message) => printError(`${printable(message)}\n`),
     });
-    progress.end();
     const bus = await openBus(config, database.db, silentLog, stack);
     const needed = topicsOf(config);
     const topics = (await bus.missingTopics(needed)).map((topic) => config.topicPrefix + topic);
@@ -190,7 +186,9 @@ function statusText(status: Status): string {
   const facts: (readonly (string | null)[])[] = [
     ...Object.entries(parts).map(([part, { state, since }]) => [part, `${state}${since ? `, since ${since}` : ''}`]),
     ...(lag ?? []).map(({ topic, group, ...one }) => ['lag', `${topic}: ${amount(one)}, of ${group}`]),
-    ...(dead_letters ?? []).filter(waits).map(({ topic, ...one }) => ['dead letters', `${topic}: ${amount(one)}`]),
+    ...(dead_letters ?? [])
+      .filter(({ messages }) => messages > 0)
+      .map(({ topic, ...one }) => ['dead letters', `${topic}: ${amount(one)}`]),
     ['parked', parked && `${amount(parked)}${parked.ids.length > 0 ? `, of ${parked.ids.join(', ')}` : ''}`],
     ['outbox', outbox && amount(outbox)],
     ['checkpoint', audit && (audit.checkpoint_at ?? 'none')],
@@ -215,10 +213,6 @@ function statusText(status: Status): string {
     '\n',
     ...lines,
   ].join('');
-}
-
-function waits({ messages }: { messages: number }): boolean {
-  return messages > 0;
 }
 
 function amount({ messages, oldest_seconds: oldest }: { messages: number; oldest_seconds: number }): string {

@@ -15,12 +15,12 @@ import {
   counted,
   EXIT_FAILED,
   Interruption,
-  Progress,
+  type Progress,
   printable,
   UsageError,
 } from '../kit/command.ts';
+import { type InputFile, openInput } from '../kit/command-input.ts';
 import { text, uuid } from '../kit/flags.ts';
-import { type InputFile, openInput } from '../kit/input-file.ts';
 import { nodesOf, openFeatures } from '../kit/open-services.ts';
 
 type Migrations = Pick<Awaited<ReturnType<typeof openFeatures>>, 'migrationFiles' | 'migrationJobs'>;
@@ -97,6 +97,7 @@ export const usersImport: CommandBody = {
       positionals: [file],
       json,
       stack,
+      progress,
       printError,
       answer,
     } = commandInput;
@@ -111,7 +112,6 @@ export const usersImport: CommandBody = {
     const failedTo = text(flags, 'failed-to');
     if (failedTo !== undefined) requireCopyable(input, failedTo);
     const { signal } = stack.use(new Interruption());
-    const progress = new Progress(process.stderr);
     const output = new ImportOutput(progress);
     const options = { log: output.log, onBatch: (rows: number) => output.rows(rows) };
     const { database, migrationPages, ...migrations } = await openFeatures(commandInput, options);
@@ -122,7 +122,6 @@ export const usersImport: CommandBody = {
     if (!known) throw new CommandError(`the node ${nodeId} has no migration ${id}`);
     output.total = known.total ?? undefined;
     const migration = await importRun(migrations, nodeId, id, signal, output);
-    progress.end();
     if (migration.status === 'running') throw new CommandError(interrupted(migration));
     const limit = failedTo === undefined ? SHOWN_FAILURES : migration.failed;
     const rows = migration.failed === 0 ? [] : await migrationPages.failures(nodeId, id, limit);
@@ -208,8 +207,6 @@ async function store(
   } catch (error) {
     if (signal.aborted) throw new CommandError('interrupted while storing the file; nothing was stored');
     throw error instanceof Refusal ? new CommandError(`the file ${error.message}`) : error;
-  } finally {
-    progress.end();
   }
 }
 

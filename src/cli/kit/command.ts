@@ -17,6 +17,8 @@ export interface CommandInput {
    * empty.
    */
   readLine(): Promise<string | undefined>;
+  /** A bar on the terminal. It goes before anything is written, and when the command ends. */
+  progress: Progress;
   /** Writes to the standard output. */
   print(text: string): void;
   /** Writes an error in the input to the standard error; with `--json` errors are members of the document instead. */

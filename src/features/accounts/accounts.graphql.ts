@@ -1,17 +1,11 @@
 import { type Builder, connectionOf, declaredColumns, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
 import { searchInput, textInput } from '../../lib/input.ts';
-import { type AccountPages, type AccountRow, account } from './accounts.service.ts';
+import { type AccountRow, account } from './accounts.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
     Account: AccountRow;
-  }
-}
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    accountPages: AccountPages;
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import type { oas31 } from 'zod-openapi';
 import { type DocumentedSchemas, json } from '../../api/openapi/operation.ts';
 import { route, sendPage } from '../../api/rest/route.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
@@ -36,7 +35,11 @@ export const listAccounts = route({
     summary: 'List accounts, oldest first',
     description: 'A page past the end is empty. Unknown parameters are ignored.',
     parameters: [
-      ...pageParameters(),
+      ...Object.entries(PAGE_PARAMETERS).map(([name, { ifAbsent, atMost }]) => ({
+        name,
+        in: 'query' as const,
+        schema: { type: 'integer' as const, minimum: 1, maximum: atMost, default: ifAbsent },
+      })),
       {
         name: 'include_deleted',
         in: 'query',
@@ -62,15 +65,6 @@ export const listAccounts = route({
     },
   ],
 });
-
-/** Returns the OpenAPI parameters `page` and `limit`. */
-function pageParameters(): oas31.ParameterObject[] {
-  return Object.entries(PAGE_PARAMETERS).map(([name, { ifAbsent, atMost }]) => ({
-    name,
-    in: 'query',
-    schema: { type: 'integer', minimum: 1, maximum: atMost, default: ifAbsent },
-  }));
-}
 
 /**
  * Reads `page` (from 1) and `limit` (rows per page, 1 to 100), each in decimal digits and given at most once.

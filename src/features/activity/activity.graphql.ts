@@ -1,13 +1,6 @@
 import { type Builder, connectionOf, implement } from '../../api/graphql/kit/builder.ts';
 import { ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
-import type { NestedList } from '../../platform/database/keyset-list.ts';
 import type { ActivityRow } from './activity.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    activity: NestedList<ActivityRow>;
-  }
-}
 
 /** Adds the type of changes, and the lists of them. */
 export function addActivity(builder: Builder): void {

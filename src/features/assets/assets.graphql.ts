@@ -1,12 +1,6 @@
 import { type Builder, connectionOf, declaredColumns, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
-import { type AssetRow, type Assets, asset } from './assets.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    assets: Assets;
-  }
-}
+import { type AssetRow, asset } from './assets.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {

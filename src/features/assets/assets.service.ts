@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IDS } from '../../lib/example-ids.ts';
 import { columnsOf, instant, text, uuid, viewOf } from '../../lib/fields.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
-import { notFound } from '../../platform/errors.ts';
+import { orNotFound } from '../../platform/errors.ts';
 
 /** The fields of a tokenized asset, on every interface. */
 export const asset = z.strictObject({
@@ -35,8 +35,6 @@ export class Assets extends AssetList {
    * @throws Refusal `not_found` when the id is unknown or belongs to another tenant.
    */
   async view(nodeId: string, id: string): Promise<AssetRow> {
-    const row = await this.find(nodeId, id);
-    if (!row) throw notFound();
-    return assetView(row);
+    return assetView(orNotFound(await this.find(nodeId, id)));
   }
 }

@@ -3,13 +3,7 @@ import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/gra
 import { callerOf } from '../../api/graphql/kit/resolvers.ts';
 import { boundedTextInput } from '../../lib/input.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
-import { ATTENTION_NEEDS, type Attention, type AttentionFinder, type SeenRow } from './attention.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    attention: AttentionFinder;
-  }
-}
+import { ATTENTION_NEEDS, type Attention, type SeenRow } from './attention.service.ts';
 
 /** Adds the query for what needs a person's decision, and the mutation that marks a group of it as seen. */
 export function addAttention(builder: Builder): void {

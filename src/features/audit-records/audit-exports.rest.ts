@@ -4,7 +4,7 @@ import { getGraphql } from '../../api/rest/system.rest.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { sendPieces } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
-import { notFound } from '../../platform/errors.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import { outsideRequest } from '../../platform/waiting-request.ts';
 import type { AuditExports } from './audit-records.service.ts';
 
@@ -16,8 +16,7 @@ export const downloadAuditExport = route({
   path: `${getGraphql.path}/audit-exports/{id}/{key}`,
   handlers: ({ auditExports }: { auditExports: AuditExports }) => [
     async (req, res) => {
-      const { data } = downloadPath.safeParse(req.params);
-      if (!data) throw notFound();
+      const data = orNotFound(downloadPath.safeParse(req.params).data);
       const { nodeId } = callerOf(req);
       // It may take longer than a statement of a request, and read more than one may hold.
       await outsideRequest(async () => {

@@ -8,15 +8,6 @@ import type { AuditFilter, AuditRecordRow } from '../../audit/audit-filter.ts';
 import type { AuditExportRow } from '../../audit/export/export-targets.ts';
 import { textInput, wholeNumberInput } from '../../lib/input.ts';
 import { pgFromInstant } from '../../lib/instants.ts';
-import type { AuditExportPages, AuditExports, AuditPages } from './audit-records.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    auditExportPages: AuditExportPages;
-    auditExports: AuditExports;
-    auditPages: AuditPages;
-  }
-}
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {

@@ -14,13 +14,12 @@ import {
 import type { AccessChange, AccessChanges } from '../../access/revocation/access-changes.ts';
 import type { DatabaseClock } from '../../access/revocation/database-clock.ts';
 import type { Sessions } from '../../access/revocation/sessions.ts';
-import { isUuid } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { isOneOf } from '../../platform/database/keyset-list.ts';
-import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
-import { invalidInput, notFound } from '../../platform/errors.ts';
+import { withParent } from '../../platform/database/sql-state.ts';
+import { idOrNotFound, invalidInput, orNotFound } from '../../platform/errors.ts';
 import type { ClientInput, ClientPatch } from './client.input.ts';
 
 const SECOND_MS = 1_000;
@@ -63,17 +62,14 @@ export class ClientAdministration {
     const columns = columnsOf(input);
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), ...columns, created_at: now, updated_at: now };
-    try {
-      return await db.transaction(async () => {
+    return withParent(() =>
+      db.transaction(async () => {
         await refuseAdministration(db, nodeId, administrator, 'create', { scopes: input.scopes, bounds: columns });
-        const [client] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
-        if (!client) throw notFound();
+        const [row] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
+        const client = orNotFound(row);
         return { client, secret: client.is_console ? '' : await this.#addSecret(client) };
-      });
-    } catch (error) {
-      // A violated foreign key means that the tenant does not exist.
-      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
-    }
+      }),
+    );
   }
 
   /**
@@ -190,13 +186,13 @@ export class ClientAdministration {
     id: string,
     work: (before: ClientRow, recordRevocation: (change: AccessChange) => void) => Promise<Result>,
   ): Promise<Result> {
-    if (!isUuid(id)) throw notFound();
+    const clientId = idOrNotFound(id);
     const { db, changes } = this.#deps;
     return changes.commit(async (recordRevocation) => {
-      const [before] = await db
+      const [row] = await db
         .forNode(nodeId)
-        .run((k) => k.selectFrom('clients').selectAll().where('id', '=', id.toLowerCase()).forUpdate());
-      if (!before) throw notFound();
+        .run((k) => k.selectFrom('clients').selectAll().where('id', '=', clientId).forUpdate());
+      const before = orNotFound(row);
       recordRevocation({ kind: 'client', nodeId, subject: before.id, item: null });
       return work(before, recordRevocation);
     });
@@ -221,8 +217,7 @@ export class ClientAdministration {
         .where('id', '=', id)
         .returningAll(),
     );
-    if (!client) throw notFound();
-    return client;
+    return orNotFound(client);
   }
 
   async #addSecret({ id, node_id: nodeId }: ClientRow): Promise<string> {

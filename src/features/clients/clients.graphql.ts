@@ -1,4 +1,4 @@
-import { type ClientPages, type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
+import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../../api/graphql/kit/builder.ts';
 import { parsedArgument } from '../../api/graphql/kit/field-options.ts';
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
@@ -9,14 +9,7 @@ import {
   tenantAndAdministrator,
 } from '../../api/graphql/kit/resolvers.ts';
 import { clientInput, clientPatchInput, GRANT_TYPES, GRANTS, rotationInput } from './client.input.ts';
-import type { ClientAdministration, ClientWithSecret } from './client-administration.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    clientPages: InstanceType<typeof ClientPages>;
-    clientAdministration: ClientAdministration;
-  }
-}
+import type { ClientWithSecret } from './client-administration.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {

@@ -1,12 +1,6 @@
 import { type Builder, implement } from '../../api/graphql/kit/builder.ts';
 import type { GasPrices } from './fee-history.rules.ts';
-import { type GasFees, gasFeeView } from './gas-fee.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    gasFees: GasFees;
-  }
-}
+import { gasFeeView } from './gas-fee.service.ts';
 
 type Views = ReturnType<typeof gasFeeView>;
 /** A gas fee of either form, so that a member may be absent. */

@@ -1,6 +1,8 @@
-import { headersOf, json } from '../../api/openapi/operation.ts';
+import { z } from 'zod';
+import { type DocumentedSchemas, headersOf, json } from '../../api/openapi/operation.ts';
 import { route } from '../../api/rest/route.ts';
 import { IDS } from '../../lib/example-ids.ts';
+import { instant, uuid } from '../../lib/fields.ts';
 import { type GasFees, gasFeeView } from './gas-fee.service.ts';
 
 /** Returns the gas fees of every network in wei, as decimal text (docs/contract.md, 4.9-05). */
@@ -37,3 +39,28 @@ export const getGasFees = route({
     async (_req, res) => res.json({ data: (await gasFees.list()).map(gasFeeView) }),
   ],
 });
+
+/** The schema of a whole number of the smallest unit of a currency, as decimal text. */
+const wei = () => z.string().regex(/^[0-9]+$/);
+
+/** What gas fees adds to the OpenAPI document. */
+export const gasFeeSchemas: DocumentedSchemas = {
+  outputs: {
+    GasFees: z.strictObject({
+      data: z.array(
+        z.union([
+          z.strictObject({
+            network_id: uuid(),
+            chain_id: z.union([z.int(), z.string()]),
+            base_fee: wei().nullable(),
+            priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }).nullable(),
+            gas_price: wei(),
+            block_number: z.union([z.int(), z.string()]),
+            updated_at: instant(),
+          }),
+          z.strictObject({ network_id: uuid(), error: z.string() }),
+        ]),
+      ),
+    }),
+  },
+};

@@ -3,17 +3,11 @@ import { IDEMPOTENT, withoutNulls } from '../../api/graphql/kit/field-options.ts
 import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
 import { callerOf, connectionResolver, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
 import { uuidInput } from '../../lib/input.ts';
-import type { CurrencyRow, NetworkRow, Networks } from './networks.service.ts';
+import type { CurrencyRow, NetworkRow } from './networks.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
     Network: NetworkRow;
-  }
-}
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    networks: Networks;
   }
 }
 

@@ -1,11 +1,9 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import { type Author, writeAs } from '../../access/identity/authors.ts';
-import { isUuid } from '../../lib/input.ts';
 import type { DbAndClock } from '../../platform/database/database.ts';
 import { type KeysetList, keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
-import type { Scoped } from '../../platform/database/tenant-db.ts';
-import { invalidInput, notFound } from '../../platform/errors.ts';
+import { withParent } from '../../platform/database/sql-state.ts';
+import { idOrNotFound, invalidInput, orNotFound } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { WalletRow } from '../wallets/wallets.service.ts';
 
@@ -66,7 +64,18 @@ export class Networks extends NetworkList {
     super(deps.db);
     this.#deps = deps;
     this.currencies = new CurrencyList(deps.db);
-    this.ofWallets = nestedList(deps.db, { ownerIds: 'uuid', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
+    this.ofWallets = nestedList(deps.db, {
+      ownerIds: 'uuid',
+      rows: (k) =>
+        k
+          .selectFrom('wallet_networks as held')
+          .innerJoin('networks', 'networks.id', 'held.network_id')
+          .innerJoin('chains', 'chains.id', 'networks.chain_id')
+          .select(['networks.id', 'networks.name', 'networks.explorer_url', 'chains.name as chain'])
+          .select(['held.created_at as at', 'held.wallet_id']),
+      owner: 'wallet_id',
+      order: ['at', 'id'],
+    });
   }
 
   /** Returns currencies of networks by symbol, at most 1,000. */
@@ -93,9 +102,7 @@ export class Networks extends NetworkList {
    * network belongs to another chain.
    */
   async assign(author: Author, walletId: string, networkId: string): Promise<WalletRow> {
-    if (!isUuid(walletId) || !isUuid(networkId)) throw notFound();
-    const wallet_id = walletId.toLowerCase();
-    const network_id = networkId.toLowerCase();
+    const [wallet_id, network_id] = [idOrNotFound(walletId), idOrNotFound(networkId)];
     const { db, nowMs } = this.#deps;
     const [row] = await db.forNode(author.nodeId).run((k) =>
       k
@@ -106,30 +113,18 @@ export class Networks extends NetworkList {
         .select((eb) => eb('networks.chain_id', '=', eb.ref('wallets.chain_id')).as('isOfChain'))
         .where('wallets.id', '=', wallet_id),
     );
-    if (!row) throw notFound();
-    const { isOfChain, ...wallet } = row;
+    const { isOfChain, ...wallet } = orNotFound(row);
     if (!isOfChain) throw invalidInput('network_id', "must be a network of the wallet's chain");
     const created_at = new Date(nowMs()).toISOString();
-    try {
-      await writeAs(db, author, (k) =>
+    // The wallet or the network may have been deleted after the query above.
+    await withParent(() =>
+      writeAs(db, author, (k) =>
         k
           .insertInto('wallet_networks')
           .values({ wallet_id, network_id, created_at })
           .onConflict((conflict) => conflict.columns(['wallet_id', 'network_id']).doNothing()),
-      );
-    } catch (error) {
-      // The wallet or the network was deleted after the query above.
-      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
-    }
+      ),
+    );
     return wallet;
   }
-}
-
-function assigned(k: Kysely<Scoped<Tables>>) {
-  return k
-    .selectFrom('wallet_networks as held')
-    .innerJoin('networks', 'networks.id', 'held.network_id')
-    .innerJoin('chains', 'chains.id', 'networks.chain_id')
-    .select(['networks.id', 'networks.name', 'networks.explorer_url', 'chains.name as chain'])
-    .select(['held.created_at as at', 'held.wallet_id']);
 }

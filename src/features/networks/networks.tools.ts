@@ -2,7 +2,6 @@ import { z } from 'zod';
 import {
   defineTool,
   listPage,
-  orNotFound,
   pageArguments,
   pageOutput,
   requireScope,
@@ -11,6 +10,7 @@ import {
 import { uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import { wallet, walletView } from '../wallets/wallets.tools.ts';
 import type { NetworkRow } from './networks.service.ts';
 

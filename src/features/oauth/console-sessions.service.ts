@@ -21,15 +21,6 @@ export const MAX_WAITING_SIGN_INS = 64;
 /** The refusal of a client that does not exist, is disabled, or is none of the console. */
 const NO_CLIENT: Denied = { reason: 'no_console_client' };
 
-interface ConsoleSessionsDependencies {
-  directory: Pick<AccessDirectory, 'client' | 'nodeName'>;
-  throttle: Pick<Throttle, 'requireAttemptsLeft' | 'failed'>;
-  grants: Pick<Grants, 'password' | 'refresh'>;
-  verifier: Pick<TokenVerifier, 'mayBeOf'>;
-  refreshTokens: Pick<RefreshTokens, 'claimsOf'>;
-  revocations: Pick<Revocations, 'revokeFamily'>;
-}
-
 /** A cookie with a refresh token that is valid. */
 interface ConsoleCookie {
   token: string;
@@ -41,7 +32,7 @@ interface ConsoleCookie {
  * secret, so that anyone may try passwords: failures are counted by address and username.
  */
 export class ConsoleSessions {
-  readonly #deps: ConsoleSessionsDependencies;
+  readonly #deps;
   /** The sign-ins, one at a time for each address. */
   readonly #attempts = new Semaphore({
     permits: MAX_SIGN_INS,
@@ -51,7 +42,14 @@ export class ConsoleSessions {
     signalOf: requestSignal,
   });
 
-  constructor(deps: ConsoleSessionsDependencies) {
+  constructor(deps: {
+    directory: Pick<AccessDirectory, 'client' | 'nodeName'>;
+    throttle: Pick<Throttle, 'requireAttemptsLeft' | 'failed'>;
+    grants: Pick<Grants, 'password' | 'refresh'>;
+    verifier: Pick<TokenVerifier, 'mayBeOf'>;
+    refreshTokens: Pick<RefreshTokens, 'claimsOf'>;
+    revocations: Pick<Revocations, 'revokeFamily'>;
+  }) {
     this.#deps = deps;
   }
 

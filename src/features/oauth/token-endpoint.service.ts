@@ -1,18 +1,18 @@
 import type { LoginOrigin } from '../../access/credentials/login-locks.ts';
 import type { ClientRecord } from '../../access/identity/callers.ts';
+import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { Throttle, WrongSecrets } from '../../access/limits/client-limits.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { Sessions } from '../../access/revocation/sessions.ts';
 import type { PasswordCheck, SupervisorRecord } from '../../access/supervisors/supervisors.service.ts';
 import type { RefreshClaims } from '../../access/tokens/claims.rules.ts';
 import { isOfClient, type RefreshTokens, type Revocations, type SpentTokens } from '../../access/tokens/revocations.ts';
-import type { TokenIssuer, TokenResponse } from '../../access/tokens/token-issuer.ts';
+import type { IssuedScope, TokenIssuer, TokenResponse } from '../../access/tokens/token-issuer.ts';
 import { isUuid } from '../../lib/input.ts';
 import { isObject } from '../../lib/json.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { BASIC_CHALLENGE, invalidRequest, parseOrReject, Refusal } from '../../platform/errors.ts';
 import type { TokenPair } from '../../tables/access.entity.ts';
-import { scopeToIssue } from './scope.rules.ts';
 import {
   type ClientCredentials,
   type ClientRequest,
@@ -39,15 +39,6 @@ export interface Denied {
 /** The refusal of a refresh token that is not one of the client, has ended, or was redeemed before. */
 const NO_REFRESH: Denied = { reason: 'refresh_token' };
 
-interface GrantDependencies {
-  passwordCheck: Pick<PasswordCheck, 'check'>;
-  refreshTokens: RefreshTokens;
-  spent: SpentTokens;
-  revocations: Revocations;
-  sessions: Sessions;
-  issuer: TokenIssuer;
-}
-
 /** A redemption of a refresh token by a client. */
 interface Redemption {
   token: string;
@@ -59,9 +50,16 @@ interface Redemption {
 
 /** The grants of the token endpoint (RFC 6749 section 1.3). */
 export class Grants {
-  readonly #deps: GrantDependencies;
+  readonly #deps;
 
-  constructor(deps: GrantDependencies) {
+  constructor(deps: {
+    passwordCheck: Pick<PasswordCheck, 'check'>;
+    refreshTokens: RefreshTokens;
+    spent: SpentTokens;
+    revocations: Revocations;
+    sessions: Sessions;
+    issuer: TokenIssuer;
+  }) {
     this.#deps = deps;
   }
 
@@ -262,4 +260,32 @@ function credentialsOf({ basic, parameters }: ClientCall): ClientCredentials | n
 /** Makes the refusal of a client that is not authenticated, with a challenge when the caller may use HTTP Basic. */
 function invalidClient(named: { reason: string; subject?: string | undefined }, isChallenged: boolean): Refusal {
   return new Refusal('invalid_client', isChallenged ? { ...named, challenge: BASIC_CHALLENGE } : named);
+}
+
+/**
+ * Returns the scope to issue: what is granted within the bound, narrowed to the known names that are requested
+ * (docs/contract.md, D3-33). A request without a known name narrows nothing.
+ * @throws Refusal `invalid_scope` when known names are requested and none of them can be issued.
+ */
+function scopeToIssue({
+  requested = '',
+  client,
+  granted,
+  bound,
+}: {
+  /** The `scope` of the token request (RFC 6749 section 3.3), which may have unknown names. */
+  requested: string | undefined;
+  client: Pick<ClientRecord, 'scopes'>;
+  /** The scopes of the client, or the permissions of the supervisor. */
+  granted: readonly string[];
+  /** For a refresh: the scope of the refresh token when it was narrowed. */
+  bound?: readonly string[] | undefined;
+}): IssuedScope {
+  const known = new Set<string>([...PERMISSIONS, ...client.scopes]);
+  const names = requested.split(' ').filter((name) => known.has(name));
+  const allowed = bound ? granted.filter((name) => bound.includes(name)) : granted;
+  if (names.length === 0) return { names: allowed, isNarrowed: bound !== undefined };
+  const issued = allowed.filter((name) => names.includes(name));
+  if (issued.length === 0) throw new Refusal('invalid_scope');
+  return { names: issued, isNarrowed: true };
 }

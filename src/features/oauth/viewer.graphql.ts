@@ -1,15 +1,6 @@
 import type { Principal } from '../../access/identity/callers.ts';
-import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
-import type { Supervisors } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, implement } from '../../api/graphql/kit/builder.ts';
 import { callerOf } from '../../api/graphql/kit/resolvers.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    directory: AccessDirectory;
-    supervisors: Supervisors;
-  }
-}
 
 /** The latest time that a Date can hold, in ms (ECMA-262, section 21.4.1.1); a token's expiry may be later. */
 const LAST_DATE_MS = 8.64e15;

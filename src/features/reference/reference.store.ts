@@ -239,8 +239,13 @@ export function parentOf({ column }: ParentColumn, row: ReferenceRow): string {
   return String(row[column]);
 }
 
-function stateOf(row: StateRow): StoredState {
-  const { node_id: nodeId, version, dead_version: dead, log_offset: offset, log_time_ms: timeMs } = row;
+function stateOf({
+  node_id: nodeId,
+  version,
+  dead_version: dead,
+  log_offset: offset,
+  log_time_ms: timeMs,
+}: StateRow): StoredState {
   const position = offset === null || timeMs === null ? undefined : { offset: BigInt(offset), timeMs: BigInt(timeMs) };
   return {
     nodeId,

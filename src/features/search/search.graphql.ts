@@ -1,12 +1,6 @@
 import { type Builder, enumOf, implement } from '../../api/graphql/kit/builder.ts';
 import { searchInput, wholeNumberInput } from '../../lib/input.ts';
-import type { Search, SearchHit } from './search.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    search: Search;
-  }
-}
+import type { SearchHit } from './search.service.ts';
 
 /** Adds the search over all kinds of things. */
 export function addSearch(builder: Builder): void {

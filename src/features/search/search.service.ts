@@ -41,19 +41,17 @@ function uuidsThatBegin(text: string): readonly [from: string, to: string] {
   return text.length >= 4 && ends.every(isUuid) ? ends : [ZEROS.replaceAll('0', 'f'), ZEROS];
 }
 
-interface SearchDependencies {
-  db: Db;
-  userPages: UserPages;
-  transactionPages: TransactionPages;
-  auditPages: AuditPages;
-  nowMs(): number;
-}
-
 /** Finds things of all kinds by an id or its beginning, a name, a hash, an address, or a correlation id of the last seven days. */
 export class Search {
-  readonly #deps: SearchDependencies;
+  readonly #deps;
 
-  constructor(deps: SearchDependencies) {
+  constructor(deps: {
+    db: Db;
+    userPages: UserPages;
+    transactionPages: TransactionPages;
+    auditPages: AuditPages;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 

@@ -17,12 +17,11 @@ import {
   SUPERVISOR_COLUMNS,
   type SupervisorRow,
 } from '../../access/supervisors/supervisors.service.ts';
-import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { identifierTaken, renameIdentifier } from '../../platform/database/identifier-column.ts';
-import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
-import { invalidInput, notFound } from '../../platform/errors.ts';
+import { withParent } from '../../platform/database/sql-state.ts';
+import { idOrNotFound, invalidInput, notFound, orNotFound } from '../../platform/errors.ts';
 import type { SupervisorInput } from './supervisor.input.ts';
 
 interface Change {
@@ -80,8 +79,8 @@ export class SupervisorAdministration {
     const password_hash = await passwords.hash(input.password, nodeId);
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), username, password_hash, role, created_at: now, updated_at: now };
-    const [row] = await db
-      .transaction(async () => {
+    const [row] = await withParent(() =>
+      db.transaction(async () => {
         await this.#refuse(nodeId, administrator, 'create', [role]);
         return db.forNode(nodeId).run((k) =>
           k
@@ -90,11 +89,8 @@ export class SupervisorAdministration {
             .onConflict((conflict) => conflict.doNothing())
             .returning(SUPERVISOR_COLUMNS),
         );
-      })
-      .catch((error: unknown) => {
-        // A violated foreign key means that the tenant does not exist.
-        throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
-      });
+      }),
+    );
     if (!row) throw identifierTaken('username');
     return row;
   }
@@ -186,8 +182,7 @@ export class SupervisorAdministration {
     const { changes, sessions } = this.#deps;
     return changes.commit(async (recordRevocation) => {
       const locked = await this.#lock(nodeId, id);
-      const before = locked.find((row) => row.id === id.toLowerCase());
-      if (!before) throw notFound();
+      const before = orNotFound(locked.find((row) => row.id === id.toLowerCase()));
       await this.#refuse(nodeId, administrator, change, [before.role, set.role ?? before.role]);
       const refusal = lastAdminRefusal({ ...before, ...set }, locked);
       if (refusal) throw refusal;
@@ -201,13 +196,13 @@ export class SupervisorAdministration {
    * disable each other then run one after the other, instead of both seeing the other one active.
    */
   async #lock(nodeId: string, id: string): Promise<SupervisorRow[]> {
-    if (!isUuid(id)) throw notFound();
+    const wantedId = idOrNotFound(id);
     return this.#deps.db.forNode(nodeId).run((k) =>
       k
         .selectFrom('supervisors')
         .select(SUPERVISOR_COLUMNS)
         .where((eb) =>
-          eb.or([eb('id', '=', id.toLowerCase()), eb.and([eb('role', '=', 'admin'), eb('status', '=', 'active')])]),
+          eb.or([eb('id', '=', wantedId), eb.and([eb('role', '=', 'admin'), eb('status', '=', 'active')])]),
         )
         .orderBy('id')
         .forUpdate(),
@@ -215,12 +210,11 @@ export class SupervisorAdministration {
   }
 
   async #find(nodeId: string, id: string): Promise<SupervisorRow> {
-    if (!isUuid(id)) throw notFound();
+    const wantedId = idOrNotFound(id);
     const [row] = await this.#deps.db
       .forNode(nodeId)
-      .run((k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS).where('id', '=', id.toLowerCase()));
-    if (!row) throw notFound();
-    return row;
+      .run((k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS).where('id', '=', wantedId));
+    return orNotFound(row);
   }
 
   /**
@@ -247,7 +241,6 @@ export class SupervisorAdministration {
         .where('id', '=', id)
         .returning(SUPERVISOR_COLUMNS),
     );
-    if (!row) throw notFound();
-    return row;
+    return orNotFound(row);
   }
 }

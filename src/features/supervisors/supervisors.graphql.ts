@@ -1,6 +1,6 @@
-import { LOGIN_LOCK, type LoginLocks } from '../../access/credentials/login-locks.ts';
+import { LOGIN_LOCK } from '../../access/credentials/login-locks.ts';
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
-import type { SupervisorPages, SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
+import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import { parsedArgument } from '../../api/graphql/kit/field-options.ts';
 import { DuplicateError, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
@@ -12,15 +12,6 @@ import {
   tenantAndAdministrator,
 } from '../../api/graphql/kit/resolvers.ts';
 import { currentPasswordInput, passwordInput, roleInput, supervisorInput } from './supervisor.input.ts';
-import type { SupervisorAdministration } from './supervisor-administration.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    supervisorPages: InstanceType<typeof SupervisorPages>;
-    supervisorAdministration: SupervisorAdministration;
-    locks: LoginLocks;
-  }
-}
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {

@@ -24,8 +24,16 @@ export const NO_KEY: OrderKey = '';
  * with a zero byte, which no known text contains, so that a text is below every longer one that it begins; a null error
  * is below every text.
  */
-export function orderKeyOf(notification: Notification): OrderKey {
-  const { updatedAt, createdAt, status, type, transactionHash, contractAddress, gasUsed, error } = notification;
+export function orderKeyOf({
+  updatedAt,
+  createdAt,
+  status,
+  type,
+  transactionHash,
+  contractAddress,
+  gasUsed,
+  error,
+}: Notification): OrderKey {
   return Buffer.concat([
     Buffer.of(RANKS[status]),
     instantBytes(updatedAt),

@@ -5,7 +5,7 @@ import { callerOf, type GraphqlContext, ownedConnectionResolver } from '../../ap
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { searchInput, textInput } from '../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../lib/instants.ts';
-import { notFound } from '../../platform/errors.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import { STATUS, type TransactionCollection, type TransactionSnapshot } from '../../tables/transaction-content.ts';
 import type { TransactionFilter } from './transaction-pages.service.ts';
 import { TransactionStates } from './transaction-states.rules.ts';
@@ -269,12 +269,10 @@ export function addTransactionSubscriptions(
   }));
 }
 
-interface UpdatesArgs {
-  filter?: TransactionFilterRef['$inferInput'] | null | undefined;
-  after?: string | null | undefined;
-}
-
-async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<AsyncIterable<LoggedEvent>> {
+async function updates(
+  args: { filter?: TransactionFilterRef['$inferInput'] | null | undefined; after?: string | null | undefined },
+  context: GraphqlContext,
+): Promise<AsyncIterable<LoggedEvent>> {
   const after = callerOf(context).lastEventId ?? args.after ?? undefined;
   if (after !== undefined && !CURSOR.test(after))
     throw badInputError([{ path: ['after'], message: 'is not a cursor' }]);
@@ -290,10 +288,8 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
   return events;
 }
 
-async function states(id: string, context: GraphqlContext): Promise<TransactionStates> {
-  const { services, principal } = context;
-  const positionedSnapshot = await services.transactionPages.positioned(principal.nodeId, id);
-  if (!positionedSnapshot) throw notFound();
+async function states(id: string, { services, principal }: GraphqlContext): Promise<TransactionStates> {
+  const positionedSnapshot = orNotFound(await services.transactionPages.positioned(principal.nodeId, id));
   return new TransactionStates(positionedSnapshot.snapshot, () =>
     services.streams.subscribe({
       nodeId: principal.nodeId,

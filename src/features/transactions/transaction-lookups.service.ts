@@ -12,16 +12,6 @@ export function lookupBackoffMs(attempts: number): number {
   return backoffMs(attempts, { minMs: 1_000, maxMs: 3_600_000 });
 }
 
-interface LookupsDependencies {
-  db: Db;
-  log: Log;
-  nowMs(): number;
-  transactions: { registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> };
-  owner: Pick<TransactionOwner, 'find'>;
-  /** The timeout of one lookup, in ms. */
-  timeoutMs: number;
-}
-
 /** The outcome of a lookup. */
 type Outcome = 'registered' | 'unknown' | 'failed';
 
@@ -48,13 +38,21 @@ export class TransactionLookups extends WorkLoop {
     labelNames: ['outcome'],
     registers: [],
   });
-  readonly #deps: LookupsDependencies;
+  readonly #deps;
   readonly #store: LookupStore;
   readonly #underWay = new Set<Promise<void>>();
   /** The number of consecutive failures, over all ids. */
   #failures = 0;
 
-  constructor(deps: LookupsDependencies) {
+  constructor(deps: {
+    db: Db;
+    log: Log;
+    nowMs(): number;
+    transactions: { registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> };
+    owner: Pick<TransactionOwner, 'find'>;
+    /** The timeout of one lookup, in ms. */
+    timeoutMs: number;
+  }) {
     super({
       iterate: async (signal) => {
         if (this.#failures > 0) await pause(backoffMs(this.#failures), signal);
@@ -126,16 +124,6 @@ export class TransactionLookups extends WorkLoop {
   }
 }
 
-/** The connection settings of the owner of transactions. */
-interface OwnerSettings {
-  /** The base URL, without a slash at its end; a slash and the percent-encoded id follow it. */
-  url: string;
-  /** The timeout, in ms, from the request to the last byte of the response. */
-  timeoutMs: number;
-  bearer: string | undefined;
-  connections: number;
-}
-
 /**
  * Thrown when the owner sends no response or no usable one. The message contains nothing of the response but its
  * status.
@@ -152,7 +140,19 @@ export class TransactionOwner {
   readonly #prefix: string;
   readonly #agent: HttpAgent;
 
-  constructor({ url, timeoutMs, bearer, connections }: OwnerSettings) {
+  constructor({
+    url,
+    timeoutMs,
+    bearer,
+    connections,
+  }: {
+    /** The base URL, without a slash at its end; a slash and the percent-encoded id follow it. */
+    url: string;
+    /** The timeout, in ms, from the request to the last byte of the response. */
+    timeoutMs: number;
+    bearer: string | undefined;
+    connections: number;
+  }) {
     const { origin, pathname } = new URL(url);
     this.#timeoutMs = timeoutMs;
     this.#prefix = pathname === '/' ? '' : pathname;

@@ -18,18 +18,6 @@ import type { TransactionTopic } from './type-codes.rules.ts';
 export const NOTIFICATION_EVENT = 'transaction.notification';
 const SCHEMA_VERSION = '1';
 
-interface ReceivedNotification {
-  body: Buffer;
-  /** The body as parsed by `parseJson`. */
-  value: unknown;
-  correlationId: string;
-  /** The W3C trace context of the request; undefined when it has none. */
-  traceparent: string | undefined;
-  receivedAtMs: number;
-  /** The time, in ms, for which the chain processor still waits for a response. */
-  deadlineMs: number;
-}
-
 /** Publishes the notifications of the chain processor, unchanged. */
 export class NotificationPublisher {
   readonly #bus: Pick<EventBus, 'publish'>;
@@ -44,8 +32,24 @@ export class NotificationPublisher {
    * @throws Refusal `invalid_request` when the body is not a notification; `internal_error` when the bus does not
    * acknowledge within `deadlineMs`.
    */
-  async publish(received: ReceivedNotification): Promise<void> {
-    const { body, value, correlationId, traceparent, receivedAtMs, deadlineMs } = received;
+  async publish({
+    body,
+    value,
+    correlationId,
+    traceparent,
+    receivedAtMs,
+    deadlineMs,
+  }: {
+    body: Buffer;
+    /** The body as parsed by `parseJson`. */
+    value: unknown;
+    correlationId: string;
+    /** The W3C trace context of the request; undefined when it has none. */
+    traceparent: string | undefined;
+    receivedAtMs: number;
+    /** The time, in ms, for which the chain processor still waits for a response. */
+    deadlineMs: number;
+  }): Promise<void> {
     const notification = parseOrReject(notificationInput, value);
     rememberNotification(body, notification);
     const headers = {
@@ -69,15 +73,16 @@ export class NotificationPublisher {
   }
 }
 
-interface ConsumerDependencies {
+/** Starts the consumers of both notification topics and of registrations, each with its own consumer group. */
+export async function startTransactionConsumers({
+  bus,
+  transactions,
+  log,
+}: {
   bus: EventBus;
   transactions: Transactions;
   log: Log;
-}
-
-/** Starts the consumers of both notification topics and of registrations, each with its own consumer group. */
-export async function startTransactionConsumers(deps: ConsumerDependencies): Promise<Subscription[]> {
-  const { bus, transactions, log } = deps;
+}): Promise<Subscription[]> {
   const notifications = (topic: TransactionTopic, groupId: string) =>
     bus.subscribe({
       groupId,

@@ -58,12 +58,6 @@ export interface TransactionStat {
   count: number;
 }
 
-interface StatsRequest {
-  since: Instant;
-  until: Instant;
-  bucket: keyof typeof BUCKET_SECONDS;
-}
-
 /** A transaction, with the last sequence number of its tenant's event log when it was read. */
 interface PositionedTransaction {
   snapshot: TransactionSnapshot;
@@ -214,7 +208,10 @@ export class TransactionPages extends TransactionList {
    * Counts transactions by status and by the period of their last update, from `since` until before `until`. Periods
    * begin at a whole hour or day of UTC; those without transactions are left out.
    */
-  async stats(nodeId: string, { since, until, bucket }: StatsRequest): Promise<TransactionStat[]> {
+  async stats(
+    nodeId: string,
+    { since, until, bucket }: { since: Instant; until: Instant; bucket: keyof typeof BUCKET_SECONDS },
+  ): Promise<TransactionStat[]> {
     const length = BUCKET_SECONDS[bucket];
     const start = since.seconds - (((since.seconds % length) + length) % length);
     const [from, to] = [columnsOfInstant(since), columnsOfInstant(until)];

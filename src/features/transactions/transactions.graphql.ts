@@ -16,15 +16,7 @@ import {
   implementTransaction,
   type TransactionEnums,
 } from './transaction-events.graphql.ts';
-import { COUNTED_AT_MOST, type TransactionPages, type TransactionStat } from './transaction-pages.service.ts';
-import type { Transactions } from './transactions.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    transactions: Transactions;
-    transactionPages: TransactionPages;
-  }
-}
+import { COUNTED_AT_MOST, type TransactionStat } from './transaction-pages.service.ts';
 
 const registerInput = objectInput({
   id: transactionIdInput,

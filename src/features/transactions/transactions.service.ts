@@ -24,16 +24,6 @@ import {
 } from './transactions.store.ts';
 import { collectionsOf, otherTopic, type TransactionTopic, topicOf, typeFlagged } from './type-codes.rules.ts';
 
-interface TransactionsDependencies {
-  db: Db;
-  /** Called after a commit; `seq` is the last sequence number in the tenant's event log. */
-  wake(nodeId: string, seq: bigint): void;
-  /** Called when a transaction has both Done and Error, which an operator must resolve. */
-  conflicted?(transactionId: string): void;
-  /** Whether `registerByMutation` accepts ids that the owner has not registered; true by default. */
-  registersByMutation?: boolean;
-}
-
 const REGISTRATION_OFF = {
   permission: 'transactions:write',
   message: 'registration by mutation is off: the owner of the transaction must register it first',
@@ -55,11 +45,19 @@ export class Transactions {
     labelNames: ['collection'],
     registers: [],
   });
-  readonly #deps: TransactionsDependencies;
+  readonly #deps;
   readonly #store: TransactionStore;
   readonly #lookups: LookupStore;
 
-  constructor(deps: TransactionsDependencies) {
+  constructor(deps: {
+    db: Db;
+    /** Called after a commit; `seq` is the last sequence number in the tenant's event log. */
+    wake(nodeId: string, seq: bigint): void;
+    /** Called when a transaction has both Done and Error, which an operator must resolve. */
+    conflicted?(transactionId: string): void;
+    /** Whether `registerByMutation` accepts ids that the owner has not registered; true by default. */
+    registersByMutation?: boolean;
+  }) {
     this.#deps = deps;
     for (const collection of TRANSACTION_COLLECTIONS) this.flagged.inc({ collection }, 0);
     this.#store = new TransactionStore(deps.db);
@@ -272,11 +270,10 @@ function registrationRow(
 }
 
 function eventsOf(
-  known: RegisteredTransaction,
+  { id, nodeId, state }: RegisteredTransaction,
   previous: NewEvent['previous_status'],
   { correlationId, traceparent }: Pick<Delivery, 'correlationId' | 'traceparent'>,
 ): NewEvent[] {
-  const { id, nodeId, state } = known;
   if (state.status === null) return [];
   return [
     {

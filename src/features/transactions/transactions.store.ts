@@ -86,7 +86,6 @@ const STATE_COLUMNS = {
   numeric: ['gas_used'],
   boolean: ['done_seen', 'error_seen'],
 } as const;
-type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'traceparent'>;
 
 /**
  * Reads and writes the tables of the mirror, the local copy of transactions. Methods that write must run inside a
@@ -169,7 +168,7 @@ export class TransactionStore {
   async takeParked(ids: readonly string[]): Promise<Delivery[]> {
     if (ids.length === 0) return [];
     const rows = await this.#database.raw(
-      (sql) => sql<ParkedRow>`
+      (sql) => sql<Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'traceparent'>>`
         delete from parked_notifications where id = any (${textArray(ids)}::text[])
         returning body, correlation_id, traceparent`,
     );
@@ -223,16 +222,6 @@ function columnsOfState(state: TransactionState) {
 export type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
 
 /**
- * A claim of due lookups: at most `limit` of those due at `nowMs`. No other process may claim them before `untilMs`
- * (both in ms since 1970).
- */
-interface Claim {
-  limit: number;
-  nowMs: number;
-  untilMs: number;
-}
-
-/**
  * Stores the pending lookups: ids that have parked notifications but no registration. Each method runs one statement
  * unless it says otherwise.
  */
@@ -261,7 +250,7 @@ export class LookupStore {
   }
 
   /** Claims the due lookups that have been due longest, new ones first, and counts an attempt for each. */
-  claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
+  claim({ limit, nowMs, untilMs }: { limit: number; nowMs: number; untilMs: number }): Promise<DueLookup[]> {
     // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the limit.
     return this.#database.raw(
       (sql) => sql<DueLookup>`

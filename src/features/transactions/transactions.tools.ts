@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { defineTool, listPage, orNotFound, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
+import { defineTool, listPage, pageArguments, pageOutput } from '../../api/mcp/kit/tool.ts';
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { instant } from '../../lib/fields.ts';
 import { objectInput, readAs } from '../../lib/input.ts';
 import { isoFromPg, parseInstant } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import { STATUS, TRANSACTION_COLLECTIONS, type TransactionSnapshot } from '../../tables/transaction-content.ts';
 import { transactionIdInput } from './notification.input.ts';
 import { statusName, typeFlagged, typeName } from './type-codes.rules.ts';

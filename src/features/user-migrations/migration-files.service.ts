@@ -5,7 +5,7 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import { notFound, Refusal } from '../../platform/errors.ts';
+import { orNotFound, Refusal } from '../../platform/errors.ts';
 import { heldMemory } from '../../platform/waiting-request.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { type ByteRange, CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
@@ -216,8 +216,7 @@ export class MigrationFiles {
     return this.#deps.db.transaction(async () => {
       const job = isUuid(id) ? await this.#store.lock(nodeId, id, true) : undefined;
       if (job) return this.#store.finish(job, 'cancelled', this.#deps.nowMs());
-      const migration = await this.#pages.find(nodeId, id);
-      if (!migration) throw notFound();
+      const migration = orNotFound(await this.#pages.find(nodeId, id));
       if (migration.status === 'cancelled') return migration;
       const message = `the migration has already finished: it is ${migration.status}`;
       throw new Refusal('precondition_failed', { message });

@@ -52,7 +52,6 @@ export type IterationOutcome = 'none' | 'finished' | 'yielded' | 'more';
 
 /** The interval between polls, in ms, after which jobs of other processes are noticed. */
 const JOB_POLL_MS = 1_000;
-const CLEANUP_INTERVAL_MS = 3_600_000;
 /** The greatest duration of an upload, in ms; older chunks without a job are abandoned. */
 const UPLOAD_MS = 24 * 3_600_000;
 /** The number of row batches that one iteration applies to a job; then the next job runs. */
@@ -72,7 +71,6 @@ export class MigrationJobs extends WorkLoop {
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
   readonly #owner = uuidV7();
-  #cleanedAtMs: number | undefined;
 
   constructor(deps: {
     db: Db;
@@ -83,10 +81,7 @@ export class MigrationJobs extends WorkLoop {
     onBatch?: ((rows: number) => void) | undefined;
   }) {
     super({
-      iterate: async (signal) => {
-        await this.#deleteAbandoned();
-        return (await this.iterate(signal)) !== 'none';
-      },
+      iterate: async (signal) => (await this.iterate(signal)) !== 'none',
       onFailure: (error) => deps.log.warn({ err: error }, 'file migrations paused; database unavailable'),
       pollMs: JOB_POLL_MS,
     });
@@ -226,8 +221,7 @@ export class MigrationJobs extends WorkLoop {
   }
 
   /** Handles a failed row batch: the job pauses, and after three attempts at one position the migration has failed. */
-  async #fail(claimed: MigrationJobRow, error: unknown): Promise<void> {
-    const { node_id: nodeId, migration_id: id } = claimed;
+  async #fail({ node_id: nodeId, migration_id: id }: MigrationJobRow, error: unknown): Promise<void> {
     const { db, log, nowMs } = this.#deps;
     const failed = await db.transaction(async () => {
       const job = await this.#store.lock(nodeId, id, true);
@@ -244,10 +238,8 @@ export class MigrationJobs extends WorkLoop {
     else log.error(fields, 'migration failed: cannot apply rows of its file');
   }
 
-  async #deleteAbandoned(): Promise<void> {
-    const nowMs = this.#deps.nowMs();
-    if (this.#cleanedAtMs !== undefined && nowMs - this.#cleanedAtMs < CLEANUP_INTERVAL_MS) return;
-    await this.#store.deleteAbandoned(nowMs - UPLOAD_MS);
-    this.#cleanedAtMs = nowMs;
+  /** Deletes the chunks of uploads that were abandoned. */
+  deleteAbandoned(): Promise<void> {
+    return this.#store.deleteAbandoned(this.#deps.nowMs() - UPLOAD_MS);
   }
 }

@@ -181,7 +181,12 @@ export const KYC_EVENT = 'user.kyc_token.requested';
  */
 export function kycEventOf(
   user: UserRow,
-  deps: {
+  {
+    id,
+    correlationId,
+    traceparent,
+    occurredAtMs,
+  }: {
     /** A UUID v7, used as the id of the event and of its outbox row. */
     id: string;
     correlationId: string;
@@ -189,7 +194,6 @@ export function kycEventOf(
     occurredAtMs: number;
   },
 ): NewOutboxEvent {
-  const { id, correlationId, traceparent, occurredAtMs } = deps;
   const created_at = new Date(occurredAtMs).toISOString();
   const payload = {
     id,

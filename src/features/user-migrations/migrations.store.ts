@@ -31,24 +31,6 @@ export const MAX_WAITING_CHUNKS = (4 * 1024 ** 3) / FILE_CHUNK_BYTES;
 const TOO_MANY_CHUNKS =
   'the files of this tenant that are being uploaded or waiting take 4 GiB: wait until migrations end, or cancel one';
 
-/** A user migration whose file has been stored. */
-interface StoredFile {
-  id: string;
-  nodeId: string;
-  subject: string;
-  correlationId: string;
-  columns: readonly string[];
-  /** The position of the first data row in the file, in bytes. */
-  position: number;
-  rows: number;
-  chunks: number;
-  atMs: number;
-  isDryRun: boolean;
-  /** What it is called. */
-  name: string | null;
-  lease: Lease | undefined;
-}
-
 /**
  * The duration of a lease, in ms, renewed after each row batch. It is how long others wait for a process that has died.
  */
@@ -144,7 +126,22 @@ export class MigrationStore {
    * Stores the user migration of a file and its job in one transaction, and returns the migration.
    * @throws Error when some chunks of the file are missing.
    */
-  async recordFile(file: StoredFile): Promise<MigrationTableRow> {
+  async recordFile(file: {
+    id: string;
+    nodeId: string;
+    subject: string;
+    correlationId: string;
+    columns: readonly string[];
+    /** The position of the first data row in the file, in bytes. */
+    position: number;
+    rows: number;
+    chunks: number;
+    atMs: number;
+    isDryRun: boolean;
+    /** What it is called. */
+    name: string | null;
+    lease: Lease | undefined;
+  }): Promise<MigrationTableRow> {
     const { id, nodeId, subject, correlationId, columns, position, rows, chunks, atMs, isDryRun, name, lease } = file;
     const scoped = this.#db.forNode(nodeId);
     return this.#db.transaction(async () => {
@@ -258,11 +255,10 @@ export class MigrationStore {
   /** Adds the outcomes of a row batch to a migration, and sets the progress of its job. Runs two statements. */
   async step(
     { node_id: nodeId, migration_id: id }: MigrationJobRow,
-    outcomes: Record<'success' | 'skipped' | 'failed', number>,
+    { success, skipped, failed }: Record<'success' | 'skipped' | 'failed', number>,
     progress: Pick<MigrationJobRow, 'byte_position' | 'next_index' | 'failed_bytes' | 'lease_until'>,
   ): Promise<void> {
     const scoped = this.#db.forNode(nodeId);
-    const { success, skipped, failed } = outcomes;
     await scoped.run((k) =>
       k
         .updateTable('migrations')

@@ -178,8 +178,11 @@ export class RowApplication {
   }
 
   /** Inserts users in one statement. When it is refused, returns all of its rows as suspects. */
-  async #insert(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
-    const { correlationId, traceparent, atMs } = request;
+  async #insert(
+    { correlationId, traceparent, atMs }: RowsToApply,
+    users: readonly UserRow[],
+    rows: readonly number[],
+  ): Promise<Refused[]> {
     const chosen = rows.flatMap((row) => users[row] ?? []);
     const events = chosen
       .filter(({ kyc_token_sent }) => !kyc_token_sent)

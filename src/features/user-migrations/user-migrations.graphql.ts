@@ -15,33 +15,17 @@ import {
   rowResolver,
 } from '../../api/graphql/kit/resolvers.ts';
 import { boundedTextInput } from '../../lib/input.ts';
-import { notFound } from '../../platform/errors.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { CSV_COLUMNS } from './csv.rules.ts';
 import { migrateUserInput, migrateUsersInput } from './migration.input.ts';
-import type {
-  MigrationFiles,
-  MigrationPages,
-  MigrationProgressRow,
-  MigrationRowRow,
-} from './migration-files.service.ts';
+import type { MigrationProgressRow, MigrationRowRow } from './migration-files.service.ts';
 import { type SkipReason, warningOf } from './migration-outcome.rules.ts';
 import type { MigrationTableRow } from './migrations.store.ts';
-import type { ProgressFeeds } from './progress-feeds.service.ts';
-import type { UserMigrations } from './user-migrations.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
     Migration: MigrationTableRow;
-  }
-}
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    migrationFiles: MigrationFiles;
-    migrationPages: MigrationPages;
-    migrationProgress: ProgressFeeds;
-    userMigrations: UserMigrations;
   }
 }
 
@@ -138,11 +122,8 @@ function addMigrationProgress(builder: Builder): void {
   );
 }
 
-async function follow(id: string, context: GraphqlContext) {
-  const { services, principal } = context;
-  const stream = await services.migrationProgress.follow(principal.nodeId, id);
-  if (!stream) throw notFound();
-  return stream;
+async function follow(id: string, { services, principal }: GraphqlContext) {
+  return orNotFound(await services.migrationProgress.follow(principal.nodeId, id));
 }
 
 /** Adds the type of user migrations, with its queries, mutations and progress subscription. */

@@ -103,12 +103,11 @@ export class UserMigrations {
   }
 
   #migrate(
-    caller: MigrationCaller,
+    { nodeId, subject, correlationId, traceparent }: MigrationCaller,
     rows: readonly MigrateUserInput[],
     mode: Pick<RowsToApply, 'mayFail' | 'isDryRun'>,
   ): Promise<AppliedMigration> {
     const { db, nowMs } = this.#deps;
-    const { nodeId, subject, correlationId, traceparent } = caller;
     return db.transaction(async () => {
       const atMs = nowMs();
       const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, ...mode, atMs });

@@ -4,7 +4,6 @@ import { objectSchema, publishedSchemas, type Schema } from '../../api/mcp/kit/j
 import {
   defineTool,
   listPage,
-  orNotFound,
   type PageArguments,
   pageArguments,
   pageOutput,
@@ -14,7 +13,7 @@ import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
-import { invalidInput } from '../../platform/errors.ts';
+import { invalidInput, orNotFound } from '../../platform/errors.ts';
 import { bulkRows, migrateUsersInput } from './migration.input.ts';
 import type { MigrationRowRow } from './migration-files.service.ts';
 import type { MigrationTableRow } from './migrations.store.ts';

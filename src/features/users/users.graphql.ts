@@ -3,20 +3,11 @@ import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
 import { callerOf, connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
 import type { Seal } from '../../audit/seals.ts';
 import { searchInput } from '../../lib/input.ts';
-import type { UserErasure } from './user-erasure.service.ts';
 import type { UserRow } from './users.rules.ts';
-import type { UserPages } from './users.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
     User: UserRow;
-  }
-}
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    userPages: UserPages;
-    userErasure: UserErasure;
   }
 }
 

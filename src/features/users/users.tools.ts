@@ -3,8 +3,7 @@ import { defineTool, listPage, pageArguments, pageOutput } from '../../api/mcp/k
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, searchInput, uuidInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
-import type { UserRow } from './users.rules.ts';
-import { userView as restView } from './users.service.ts';
+import { userView } from './users.service.ts';
 
 const user = z.strictObject({
   id: uuid(),
@@ -26,10 +25,6 @@ const user = z.strictObject({
   created_at: instant(),
 });
 
-function userView(row: UserRow): z.input<typeof user> {
-  return { ...restView(row), created_at: isoFromPg(row.created_at) };
-}
-
 export const userTools = [
   defineTool({
     name: 'list_users',
@@ -50,7 +45,7 @@ export const userTools = [
         tool: 'list_users',
         list: ({ userPages }) => userPages,
         filter: { id, search, kycVerified },
-        viewOf: userView,
+        viewOf: (row) => ({ ...userView(row), created_at: isoFromPg(row.created_at) }),
       }),
   }),
 ];

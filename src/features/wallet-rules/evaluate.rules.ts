@@ -269,9 +269,11 @@ function ofStatus(status: RuleStatus | undefined, explanation: Explanation[]): T
  * Returns the first condition that keeps a rule from firing, in the order of its explanation; undefined if it fires. A
  * condition that cannot be evaluated always does. Under `not` it is a condition that is true.
  */
-export function firstUnmet(rule: WalletRuleContent, explanation: readonly Explanation[]): Explanation | undefined {
+export function firstUnmet(
+  { type, auto_transfer_rule: transfer }: WalletRuleContent,
+  explanation: readonly Explanation[],
+): Explanation | undefined {
   const leaves = new Map(explanation.map((leaf) => [leaf.path, leaf]));
-  const { type, auto_transfer_rule: transfer } = rule;
   const deciding =
     type === 'auto_transfer' && transfer
       ? unmetIn(transfer.rule_logic, LOGIC_PATH, true, leaves)

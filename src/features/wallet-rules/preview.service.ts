@@ -3,7 +3,7 @@ import { objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { KeyedMutex } from '../../lib/semaphore.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
-import { notFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
+import { notFound, orNotFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import { heldMemory, requestSignal } from '../../platform/waiting-request.ts';
 import type { WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 import type { Networks } from '../networks/networks.service.ts';
@@ -93,13 +93,6 @@ function isInstant(value: unknown): value is Instant {
   return typeof value === 'object' && value !== null && 'seconds' in value && typeof value.seconds === 'bigint';
 }
 
-interface WalletRulePreviewsDependencies {
-  pages: Pick<WalletRulePages, 'find' | 'active'>;
-  wallets: Pick<WalletPages, 'find'>;
-  networks: Pick<Networks, 'find' | 'currencies'>;
-  nowMs(): number;
-}
-
 /** A rule that was evaluated, whether it would fire, and the wallet that it is for, as far as that is known. */
 export interface RulePreview extends Evaluation {
   rule: WalletRuleContent;
@@ -108,11 +101,16 @@ export interface RulePreview extends Evaluation {
 
 /** Previews whether rules would fire and why, without changing anything. */
 export class WalletRulePreviews {
-  readonly #deps: WalletRulePreviewsDependencies;
+  readonly #deps;
   /** A wallet may have megabytes of rules: a tenant's are read and evaluated one wallet after another. */
   readonly #turns = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable, signalOf: requestSignal });
 
-  constructor(deps: WalletRulePreviewsDependencies) {
+  constructor(deps: {
+    pages: Pick<WalletRulePages, 'find' | 'active'>;
+    wallets: Pick<WalletPages, 'find'>;
+    networks: Pick<Networks, 'find' | 'currencies'>;
+    nowMs(): number;
+  }) {
     this.#deps = deps;
   }
 
@@ -155,7 +153,7 @@ export class WalletRulePreviews {
     walletId: string,
     previewFacts: PreviewFacts,
   ): Promise<{ rules: PreviewedRule[] }> {
-    if ((await this.#deps.wallets.find(nodeId, walletId)) === undefined) throw notFound();
+    orNotFound(await this.#deps.wallets.find(nodeId, walletId));
     return this.#turns.run(nodeId, () => this.#previewRules(nodeId, walletId, previewFacts));
   }
 

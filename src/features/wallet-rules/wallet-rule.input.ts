@@ -193,14 +193,16 @@ function logicInput(leaf: ReturnType<typeof leafInput>): z.ZodType<RuleLogic> {
     .meta({ type: 'object' });
 }
 
-interface RuleNumbers {
+/** Builds the schema of a wallet rule from the schemas of its numbers. */
+function ruleInput({
+  rule_logic,
+  amount,
+  max_amount,
+}: {
   rule_logic: z.ZodType<RuleLogic>;
   amount: z.ZodType<string>;
   max_amount: z.ZodType<string>;
-}
-
-/** Builds the schema of a wallet rule from the schemas of its numbers. */
-function ruleInput({ rule_logic, amount, max_amount }: RuleNumbers) {
+}) {
   const autoTransferRule = objectInput({
     type: z.enum(AUTO_TRANSFER_TYPES, `must be one of ${AUTO_TRANSFER_TYPES.join(', ')}`),
     rule_logic,

@@ -11,8 +11,6 @@ import type {
   SignAndApproveRule,
 } from '../../tables/wallet-rule-content.ts';
 import { addPreview } from './preview.graphql.ts';
-import type { WalletRulePreviews } from './preview.service.ts';
-import { rulesOfTenant, versionsOfRule } from './rule-lists.service.ts';
 import {
   addWalletRuleEnums,
   addWalletRuleMutations,
@@ -21,19 +19,11 @@ import {
 } from './wallet-rule-mutations.graphql.ts';
 import {
   contentOf,
-  type WalletRulePages,
+  rulesOfTenant,
+  versionsOfRule,
   type WalletRuleRow,
-  type WalletRules,
   type WalletRuleVersionRow,
 } from './wallet-rules.service.ts';
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    walletRules: WalletRules;
-    walletRulePages: WalletRulePages;
-    walletRulePreviews: WalletRulePreviews;
-  }
-}
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {

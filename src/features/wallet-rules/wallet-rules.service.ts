@@ -5,11 +5,18 @@ import { isUuid } from '../../lib/input.ts';
 import { type Instant, pgFromInstant } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db, DbAndClock } from '../../platform/database/database.ts';
-import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import { FOREIGN_KEY_VIOLATION, sqlState } from '../../platform/database/sql-state.ts';
-import { notFound, Refusal } from '../../platform/errors.ts';
+import {
+  keysetList,
+  type NestedList,
+  nestedList,
+  ofOneOwner,
+  type PagedList,
+} from '../../platform/database/keyset-list.ts';
+import { withParent } from '../../platform/database/sql-state.ts';
+import { idOrNotFound, notFound, orNotFound, Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { RuleStatus, RuleType, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
+import type { WalletPages } from '../wallets/wallets.service.ts';
 
 /** A wallet rule as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type WalletRuleRow = Selectable<Tables['wallet_rules']>;
@@ -121,21 +128,13 @@ export class WalletRules {
 
   /** Creates an active rule with version 1. */
   async create(author: Author, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
-    if (!isUuid(walletId)) throw notFound();
     const { nowMs } = this.#deps;
     const now = new Date(nowMs()).toISOString();
-    const key = { id: uuidV7(nowMs()), wallet_id: walletId.toLowerCase() };
+    const key = { id: uuidV7(nowMs()), wallet_id: idOrNotFound(walletId) };
     const values = { ...key, ...columnsOf(content), created_at: now, updated_at: now };
-    try {
-      const created = await writeAs(this.#deps.db, author, (k) =>
-        k.insertInto('wallet_rules').values(values).returningAll(),
-      );
-      if (!created) throw notFound();
-      return created;
-    } catch (error) {
-      // A violated foreign key means that the tenant has no such wallet.
-      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
-    }
+    const insert = () =>
+      writeAs(this.#deps.db, author, (k) => k.insertInto('wallet_rules').values(values).returningAll());
+    return orNotFound(await withParent(insert));
   }
 
   /**
@@ -149,8 +148,7 @@ export class WalletRules {
     content: WalletRuleContent,
     versions?: readonly number[],
   ): Promise<WalletRuleRow> {
-    if (!isUuid(walletId) || !isUuid(id)) throw notFound();
-    const key = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
+    const key = { walletId: idOrNotFound(walletId), id: idOrNotFound(id) };
     if (versions === undefined || versions.length > 0) {
       const updated_at = new Date(this.#deps.nowMs()).toISOString();
       const replaced = await writeAs(this.#deps.db, author, (k) =>
@@ -175,19 +173,18 @@ export class WalletRules {
    * @throws Refusal `precondition_failed` when the rule has a different version.
    */
   async setStatus(author: Author, id: string, status: RuleStatus, version?: number | null): Promise<WalletRuleRow> {
-    if (!isUuid(id)) throw notFound();
+    const ruleId = idOrNotFound(id);
     const updated_at = new Date(this.#deps.nowMs()).toISOString();
     const changed = await writeAs(this.#deps.db, author, (k) =>
       k
         .updateTable('wallet_rules')
         .set((eb) => ({ status, version: eb('version', '+', 1), updated_at }))
-        .where('id', '=', id.toLowerCase())
+        .where('id', '=', ruleId)
         .where('status', '<>', status)
         .$if(typeof version === 'number', (query) => query.where('version', '=', version ?? 0))
         .returningAll(),
     );
-    const rule = changed ?? (await this.#pages.find(author.nodeId, id.toLowerCase()));
-    if (!rule) throw notFound();
+    const rule = changed ?? orNotFound(await this.#pages.find(author.nodeId, ruleId));
     if (!changed && (version ?? rule.version) !== rule.version) throw new Refusal('precondition_failed', DIFFERENT);
     return rule;
   }
@@ -218,5 +215,40 @@ function columnsOf(content: WalletRuleContent) {
     auto_transfer_rule: content.auto_transfer_rule ?? null,
     sign_and_approve_rule: content.sign_and_approve_rule ?? null,
     permissionless_transfer_limit_rule: content.permissionless_transfer_limit_rule ?? null,
+  };
+}
+
+interface Services {
+  walletRulePages: WalletRulePages;
+  walletPages: WalletPages;
+}
+
+/** Returns the rules of the tenant; a wallet in the filter that does not exist is refused as `not_found`. */
+export function rulesOfTenant({ walletRulePages, walletPages }: Services) {
+  return ofKnownOwner(
+    walletRulePages,
+    async (nodeId, { walletId }) => walletId === undefined || walletPages.find(nodeId, walletId),
+  );
+}
+
+/** Returns the versions of a rule, which may be deleted; a rule that never existed is refused as `not_found`. */
+export function versionsOfRule({ walletRulePages: { versions } }: Pick<Services, 'walletRulePages'>) {
+  return ofKnownOwner(ofOneOwner(versions), async (nodeId, id) =>
+    isUuid(id) ? (await versions.counts(nodeId, [id])).get(id) : undefined,
+  );
+}
+
+/** Returns a list that refuses a filter in which `find` does not know the owner of the rows. */
+function ofKnownOwner<Row, Filter>(
+  list: PagedList<Row, Filter>,
+  find: (nodeId: string, filter: Filter) => Promise<unknown>,
+): PagedList<Row, Filter> {
+  return {
+    count: (nodeId, filter) => list.count(nodeId, filter),
+    keyOf: (row) => list.keyOf(row),
+    page: async (nodeId, filter, request) => {
+      orNotFound(await find(nodeId, filter));
+      return list.page(nodeId, filter, request);
+    },
   };
 }

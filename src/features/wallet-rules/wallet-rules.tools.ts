@@ -5,7 +5,6 @@ import {
   defineTool,
   invalidArguments,
   listPage,
-  orNotFound,
   pageArguments,
   pageOutput,
   ToolError,
@@ -13,11 +12,16 @@ import {
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
+import { orNotFound } from '../../platform/errors.ts';
 import { OPERATORS, RULE_STATUSES, RULE_TYPES } from '../../tables/wallet-rule-content.ts';
 import { previewMembers, priceOfWalletPreview } from './preview.service.ts';
-import { rulesOfTenant, versionsOfRule } from './rule-lists.service.ts';
 import { MAX_INT32, reasonInput, ruleLogicTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
-import type { WalletRuleRow, WalletRuleVersionRow } from './wallet-rules.service.ts';
+import {
+  rulesOfTenant,
+  versionsOfRule,
+  type WalletRuleRow,
+  type WalletRuleVersionRow,
+} from './wallet-rules.service.ts';
 
 /**
  * The JSON Schema of a condition tree. It does not refer to itself, because not every host of a model resolves `$ref`.

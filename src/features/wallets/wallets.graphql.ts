@@ -7,17 +7,11 @@ import {
 } from '../../api/graphql/kit/resolvers.ts';
 import { uuidInput } from '../../lib/input.ts';
 import type { AccountRow } from '../accounts/accounts.service.ts';
-import type { WalletPages, WalletRow } from './wallets.service.ts';
+import type { WalletRow } from './wallets.service.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
     Wallet: WalletRow;
-  }
-}
-
-declare module '../../api/shared/services.ts' {
-  interface FeatureServices {
-    walletPages: WalletPages;
   }
 }
 

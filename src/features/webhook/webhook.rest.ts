@@ -2,8 +2,7 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import { headersOf, type Operation, parameterOf, refTo, responses } from '../../api/openapi/operation.ts';
 import { route, sendEmpty } from '../../api/rest/route.ts';
-import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
-import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { bytesOf, exchangeOf, jsonBody, readBody } from '../../gateway/exchange/exchange.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import { counterBy } from '../../lib/meters.ts';
@@ -59,16 +58,6 @@ interface SignaturePolicy {
   isRequired: boolean;
 }
 
-/**
- * A notification as it was received: its headers by lower-case names, the bytes of its body, and the time of its
- * arrival.
- */
-interface Signed {
-  headers: NodeJS.Dict<string | string[]>;
-  body: Buffer;
-  receivedAtMs: number;
-}
-
 /** Why a notification is rejected. */
 const REJECTIONS = ['password', 'signature', 'stale', 'future', 'incomplete'] as const;
 type Rejection = (typeof REJECTIONS)[number];
@@ -81,7 +70,7 @@ type Rejection = (typeof REJECTIONS)[number];
  */
 export function signatureFault(
   { keys, isRequired }: SignaturePolicy,
-  { headers, body, receivedAtMs }: Signed,
+  { headers, body, receivedAtMs }: { headers: NodeJS.Dict<string | string[]>; body: Buffer; receivedAtMs: number },
 ): Rejection | undefined {
   if (keys.length === 0) return undefined;
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
@@ -107,11 +96,6 @@ const MANY = 20;
 const ALL_REJECTED = 5;
 const RECENT_MS = 300_000;
 
-interface RejectedWebhooksDependencies {
-  log: Log;
-  nowMs(): number;
-}
-
 /**
  * Counts rejected notifications by reason, and wrong passwords by caller, for monitoring. They are never answered with
  * 429, because the statuses of the webhook are a closed list.
@@ -125,13 +109,13 @@ export class RejectedWebhooks {
     name: 'portcullis_webhook_wrong_passwords_total',
     help: 'Webhook requests with a wrong password; "repeated" once an address has sent 20 within a minute, otherwise "single".',
   });
-  readonly #deps: RejectedWebhooksDependencies;
+  readonly #deps;
   /** The notifications rejected since the last one that was not, and the last of them. */
   #inARow = 0;
   #last: { reason: Rejection; atMs: number } | undefined;
   readonly #byCaller = new MemoryFailureCounts();
 
-  constructor(deps: RejectedWebhooksDependencies) {
+  constructor(deps: { log: Log; nowMs(): number }) {
     this.#deps = deps;
   }
 

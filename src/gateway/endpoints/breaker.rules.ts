@@ -1,10 +1,3 @@
-/** Settings of a circuit breaker: when it opens, and for how long. */
-interface BreakerSettings {
-  /** The number of failures without a response in between that open the circuit breaker. */
-  failures: number;
-  openMs: number;
-}
-
 /**
  * The state of a circuit breaker. Closed: requests are sent, and failures since the last response are counted. Open:
  * nothing is sent. Half open: requests are sent on trial, until their outcomes close or open the circuit breaker.
@@ -66,7 +59,11 @@ export function settle(
   circuit: Circuit,
   { outcome, client, isTrial }: { outcome: Outcome; client: string; isTrial: boolean },
   nowMs: number,
-  settings: BreakerSettings,
+  settings: {
+    /** The number of failures without a response in between that open the circuit breaker. */
+    failures: number;
+    openMs: number;
+  },
 ): Circuit {
   if (circuit.kind !== (isTrial ? 'half_open' : 'closed')) return circuit;
   if (outcome === 'answered') return CLOSED;

@@ -81,10 +81,8 @@ const serviceSchema = z
     if (service === LOCAL) return localSchema.parse({ at: LOCAL });
     return typeof service === 'string' ? remoteSchema.parse({ at: service }) : service;
   });
-
-type LocalService = Readonly<z.output<typeof localSchema>>;
 export type RemoteService = Readonly<z.output<typeof remoteSchema>>;
-type ServiceConfig = LocalService | RemoteService;
+type ServiceConfig = Readonly<z.output<typeof localSchema>> | RemoteService;
 
 /** Checks whether a service runs in another process. */
 export function isRemote(service: ServiceConfig | undefined): service is RemoteService {

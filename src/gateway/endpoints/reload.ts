@@ -92,27 +92,13 @@ async function parseInThread(text: TableText, signal: AbortSignal): Promise<Pars
 
 const SHOWN_FAULTS = 20;
 
-interface ReloadsDependencies {
-  /** The path of `gateway.yaml`. */
-  path: string;
-  /** The current endpoint table; `source` is the text that it was parsed from. */
-  table: GatewayConfig;
-  source: string;
-  /**
-   * Adds the endpoints that do not come from the file.
-   * @throws ConfigError when the two conflict.
-   */
-  complete(table: GatewayConfig): GatewayConfig;
-  log: Log;
-}
-
 /** Replaces the endpoint table when `gateway.yaml` changes. A file with issues is logged and has no effect. */
 export class Reloads {
   /** Whether the file, as last read, is in use. */
   isInForce = true;
   /** The metric that says so. */
   readonly inForce: Gauge;
-  readonly #deps: ReloadsDependencies;
+  readonly #deps;
   readonly #stop = new AbortController();
   #use: ((table: GatewayConfig) => void) | undefined;
   #table: GatewayConfig;
@@ -123,7 +109,19 @@ export class Reloads {
   #next: Promise<void> | undefined;
   #isAsked = false;
 
-  constructor(deps: ReloadsDependencies) {
+  constructor(deps: {
+    /** The path of `gateway.yaml`. */
+    path: string;
+    /** The current endpoint table; `source` is the text that it was parsed from. */
+    table: GatewayConfig;
+    source: string;
+    /**
+     * Adds the endpoints that do not come from the file.
+     * @throws ConfigError when the two conflict.
+     */
+    complete(table: GatewayConfig): GatewayConfig;
+    log: Log;
+  }) {
     this.#deps = deps;
     this.#table = deps.table;
     this.#source = deps.source;

@@ -9,18 +9,6 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** The most bytes of the names and values in the head of a response. */
 const MAX_HEAD_BYTES = 65_536;
 
-interface UpstreamDependencies {
-  name: string;
-  service: RemoteService;
-  nowMs(): number;
-  /** The counts of the upstream that this one replaces. */
-  counts?: UpstreamCounts;
-  /** Called when the circuit breaker opens or closes. */
-  onCircuit(upstream: Upstream): void;
-  /** Called when the upstream is retired and has no requests left. */
-  onDrained(upstream: Upstream): void;
-}
-
 /** The numbers of requests to an upstream since the process started, by outcome. */
 export interface UpstreamCounts {
   answered: number;
@@ -65,13 +53,23 @@ export class Upstream {
   readonly sockets: Semaphore;
   readonly streams = new Set<LongStream>();
   readonly counts: UpstreamCounts;
-  readonly #deps: UpstreamDependencies;
+  readonly #deps;
   circuit: Circuit = CLOSED;
   #pool: Pool | undefined;
   /** Whether the current endpoint table no longer contains this upstream. */
   isRetired = false;
 
-  constructor(deps: UpstreamDependencies) {
+  constructor(deps: {
+    name: string;
+    service: RemoteService;
+    nowMs(): number;
+    /** The counts of the upstream that this one replaces. */
+    counts?: UpstreamCounts;
+    /** Called when the circuit breaker opens or closes. */
+    onCircuit(upstream: Upstream): void;
+    /** Called when the upstream is retired and has no requests left. */
+    onDrained(upstream: Upstream): void;
+  }) {
     const { service } = deps;
     this.#deps = deps;
     this.name = deps.name;

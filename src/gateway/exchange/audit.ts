@@ -11,9 +11,8 @@ import type { Log } from '../../lib/log.ts';
 import { counterBy } from '../../lib/meters.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
-import { isIdentity } from './body.ts';
 import type { Capture } from './capture.ts';
-import type { AuditedBody, AuditedOperation, Exchange, RecordedHead } from './exchange.ts';
+import { type AuditedBody, type AuditedOperation, type Exchange, isIdentity, type RecordedHead } from './exchange.ts';
 import { endStatusOf } from './request-metrics.ts';
 import type { Unparsed } from './unparsed.ts';
 
@@ -83,14 +82,14 @@ export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed();
 }
 
-interface CapturedBody {
-  type: string | undefined;
-  captured: Capture['request'];
-  wellFormed: boolean;
-  secrets: SecretNames;
-}
-
-function bodyText({ text, maskedNames: names }: AuditedBody, { type, captured, ...how }: CapturedBody): string | null {
+function bodyText(
+  { text, maskedNames: names }: AuditedBody,
+  {
+    type,
+    captured,
+    ...how
+  }: { type: string | undefined; captured: Capture['request']; wellFormed: boolean; secrets: SecretNames },
+): string | null {
   if (text !== undefined) return storedText(text);
   const { content, truncated } = captured;
   return storedText(maskBody(type, content, { ...how, maxBytes: MAX_BODY_BYTES, truncated, names }));
@@ -265,15 +264,10 @@ export class AuditLog {
   }
 }
 
-interface RecordOptions {
-  aborted: boolean;
-  secrets: SecretNames;
-}
-
 function recordOf(
   exchange: Exchange,
   operation: AuditedOperation | undefined,
-  { aborted, secrets }: RecordOptions,
+  { aborted, secrets }: { aborted: boolean; secrets: SecretNames },
 ): AuditRecord {
   const { req, state, audit } = exchange;
   const { principal, client } = state;
@@ -338,8 +332,11 @@ function recordOfOperation(
   };
 }
 
-function recordOfUnparsed(unparsed: Unparsed, atMs: number, secrets: SecretNames): AuditRecord {
-  const { correlationId, method, target, status, body, remoteAddress, reason } = unparsed;
+function recordOfUnparsed(
+  { correlationId, method, target, status, body, remoteAddress, reason }: Unparsed,
+  atMs: number,
+  secrets: SecretNames,
+): AuditRecord {
   return {
     at: new Date(atMs).toISOString(),
     id: uuidV7(atMs),

@@ -20,8 +20,6 @@ const METHODS: ReadonlySet<string> = new Set([
 const OTHER_METHOD = '_OTHER';
 const MAX_STATUS = 1_000;
 
-type Label = 'http_request_method' | 'http_route' | 'http_response_status_code';
-
 /** Returns the status with which a request ends: 499 when its client left before the response began. */
 export function endStatusOf({ res }: Exchange, aborted: boolean): number {
   return aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode;
@@ -37,7 +35,7 @@ export function methodOf(method: string | undefined): string {
  * Counts event streams and WebSockets separately, because their durations say nothing about the speed of the service.
  */
 export class RequestMetrics {
-  readonly #durations = durations<Label>({
+  readonly #durations = durations<'http_request_method' | 'http_route' | 'http_response_status_code'>({
     name: 'http_server_request_duration_seconds',
     help: 'Request duration from the first byte received to the last byte sent, by method, endpoint and status.',
     labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],

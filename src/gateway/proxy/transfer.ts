@@ -2,31 +2,28 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { sendContinue } from '../exchange/body.ts';
 import { announcesBody } from '../exchange/capture.ts';
-import type { Exchange } from '../exchange/exchange.ts';
+import { type Exchange, sendContinue } from '../exchange/exchange.ts';
 import { lingerOnClose } from '../exchange/responses.ts';
 import { BadResponseError, eachResponseField } from './headers.ts';
-
-interface RequestBodyDependencies {
-  exchange: Exchange;
-  /** The longest body accepted, in bytes; 0 means no limit. */
-  maxBytes: number;
-  onProgress(): void;
-  onTooLong(): void;
-}
 
 /**
  * Streams the body of a request to an upstream, at the pace of the upstream. Reads nothing, and sends no 100 Continue,
  * before the upstream's connection asks for the body.
  */
 export class RequestBody extends Readable {
-  readonly #deps: RequestBodyDependencies;
+  readonly #deps;
   #isBegun = false;
   #isWanted = false;
   #bytes = 0;
 
-  constructor(deps: RequestBodyDependencies) {
+  constructor(deps: {
+    exchange: Exchange;
+    /** The longest body accepted, in bytes; 0 means no limit. */
+    maxBytes: number;
+    onProgress(): void;
+    onTooLong(): void;
+  }) {
     super();
     this.#deps = deps;
     // The code that aborts the body knows the error already.
@@ -77,8 +74,6 @@ export class RequestBody extends Readable {
     this.push(null);
   };
 }
-
-type Controller = Pick<Dispatcher.DispatchController, 'pause' | 'resume'>;
 
 /** The longest body, in bytes, that is sent in one write with its head, if it arrived in one chunk. */
 const ONE_PIECE_BYTES = 64 * 1024;
@@ -148,7 +143,7 @@ export class UpstreamResponse {
   }
 
   /** Passes on a chunk of the body; pauses the upstream while the client does not read. */
-  data(controller: Controller, chunk: Buffer): void {
+  data(controller: Pick<Dispatcher.DispatchController, 'pause' | 'resume'>, chunk: Buffer): void {
     const { res } = this.#exchange;
     if (chunk.length === this.#length) {
       this.#whole = chunk;

@@ -7,32 +7,31 @@ import { type GatewayConfig, isRemote, type RemoteService } from '../endpoints/g
 import { Upstream } from '../endpoints/upstream.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { Forwarding } from './forwarding.ts';
-import { UpstreamCalls } from './upstream-call.ts';
-
-interface UpstreamsDependencies {
-  log: Log;
-  nowMs(): number;
-  /** Reports when the token of a request that lasts ends. */
-  watch: Pick<AccessWatch, 'watch'>;
-  /** The URL at which clients reach the gateway; known once it listens. */
-  publicUrl: { readonly value: string };
-  /** Measures and traces the calls of upstreams; by default measured without traces. */
-  calls?: UpstreamCalls;
-}
+import type { UpstreamCalls } from './upstream-call.ts';
 
 type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
 
 /** The upstreams of a gateway, by service name. Opens no connection before the first request. */
 export class Upstreams {
-  readonly #deps: UpstreamsDependencies;
-  readonly #calls: UpstreamCalls;
+  readonly #deps;
   /** The upstreams of earlier endpoint tables that still have requests. */
   readonly #retired = new Set<Upstream>();
   #byName: ReadonlyMap<string, Upstream> = new Map();
 
-  constructor(config: Remote, deps: UpstreamsDependencies) {
+  constructor(
+    config: Remote,
+    deps: {
+      log: Log;
+      nowMs(): number;
+      /** Reports when the token of a request that lasts ends. */
+      watch: Pick<AccessWatch, 'watch'>;
+      /** The URL at which clients reach the gateway; known once it listens. */
+      publicUrl: { readonly value: string };
+      /** Measures and traces the calls of upstreams. */
+      calls: UpstreamCalls;
+    },
+  ) {
     this.#deps = deps;
-    this.#calls = deps.calls ?? new UpstreamCalls();
     this.replace(config);
   }
 
@@ -66,8 +65,8 @@ export class Upstreams {
 
   /** Forwards a request to an upstream and its response to the client. Every failure gets an error response. */
   forward(exchange: Exchange, upstream: Upstream): void {
-    const { watch, log, publicUrl } = this.#deps;
-    new Forwarding({ exchange, upstream, calls: this.#calls, watch, log, publicUrl: publicUrl.value }).start();
+    const { calls, watch, log, publicUrl } = this.#deps;
+    new Forwarding({ exchange, upstream, calls, watch, log, publicUrl: publicUrl.value }).start();
     // The request began under an older endpoint table: its upstream counts as retired until the request ends.
     if (upstream.isRetired) this.#retire(upstream);
   }

@@ -1,3 +1,5 @@
+import { notFound } from '../errors.ts';
+
 /** Returns the SQLSTATE of a database error from either driver, wrapped or not; undefined for any other error. */
 export function sqlState(error: unknown): string | undefined {
   return textOf(error, 'code', /^[0-9A-Z]{5}$/);
@@ -7,7 +9,19 @@ export function sqlState(error: unknown): string | undefined {
 export const DEADLOCK = '40P01';
 export const LOCK_TIMEOUT = '55P03';
 export const UNIQUE_VIOLATION = '23505';
-export const FOREIGN_KEY_VIOLATION = '23503';
+const FOREIGN_KEY_VIOLATION = '23503';
+
+/**
+ * Writes a row that refers to another.
+ * @throws Refusal `not_found` when there is no such other row, else what `write` throws.
+ */
+export async function withParent<Result>(write: () => Promise<Result>): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFound() : error;
+  }
+}
 
 /** Checks whether the database or a constraint refused a value (SQLSTATE classes 22 and 23), so that no retry helps. */
 export function isRefusedValue(error: unknown): boolean {

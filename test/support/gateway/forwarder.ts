@@ -14,6 +14,7 @@ import type { Upstream } from '../../../src/gateway/endpoints/upstream.ts';
 import type { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { compileTrust, cors } from '../../../src/gateway/exchange/request-head.ts';
 import { type ConnectionTimes, Gateway, ingress } from '../../../src/gateway/gateway.ts';
+import { UpstreamCalls } from '../../../src/gateway/proxy/upstream-call.ts';
 import { Upstreams } from '../../../src/gateway/proxy/upstreams.ts';
 import { PathTable, Services } from '../../../src/gateway/routing.ts';
 import { type Log, silentLog } from '../../../src/lib/log.ts';
@@ -161,7 +162,13 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     publicUrl = 'http://gateway.invalid',
   } = options;
   const config = configOf(options);
-  const upstreams = new Upstreams(config, { log, nowMs, watch: ENDLESS, publicUrl: { value: publicUrl } });
+  const upstreams = new Upstreams(config, {
+    log,
+    nowMs,
+    watch: ENDLESS,
+    publicUrl: { value: publicUrl },
+    calls: new UpstreamCalls(),
+  });
   const ended: Forwarder['ended'] = [];
   const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
     ended.push({ aborted, status: exchange.res.statusCode, exchange: () => exchange });
@@ -195,6 +202,8 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     cors: cors(['*']),
     isAuditFull: () => false,
     onEnd,
+    withContext: (_exchange, run) => run(),
+    onClosed: () => undefined,
     onUnparsed: (_unparsed, kept) => kept(),
     log,
   });

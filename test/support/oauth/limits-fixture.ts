@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientRecord } from '../../../src/access/identity/callers.ts';
 import { ClientLimits } from '../../../src/access/limits/client-limits.ts';
-import { QuotaCounts } from '../../../src/access/limits/quota-counts.ts';
-import { QuotaStore } from '../../../src/access/limits/quota-store.ts';
+import { QuotaCounts, QuotaStore } from '../../../src/access/limits/quota-counts.ts';
 import { type Cache, MemoryCache } from '../../../src/platform/cache/cache.ts';
 import type { Db } from '../../../src/platform/database/database.ts';
 import { clientRecord } from './client-record.ts';

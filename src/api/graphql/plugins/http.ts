@@ -1,7 +1,6 @@
 import { type ExecutionResult, getOperationAST } from 'graphql';
 import { type GraphQLParams, type Plugin, processRegularResult } from 'graphql-yoga';
-import { readBytes } from '../../../gateway/exchange/body.ts';
-import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { type Exchange, readBytes } from '../../../gateway/exchange/exchange.ts';
 import { errorEnvelope, refusalHeaders, statusOf } from '../../../gateway/exchange/refusals.ts';
 import { heapWeight } from '../../../lib/heap-weight.ts';
 import {

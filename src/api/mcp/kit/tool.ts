@@ -7,7 +7,7 @@ import { sameName, textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import type { PagedList } from '../../../platform/database/keyset-list.ts';
-import { type Issue, issuesOf, notFound, Refusal } from '../../../platform/errors.ts';
+import { type Issue, issuesOf, Refusal } from '../../../platform/errors.ts';
 import type { FeatureServices } from '../../shared/services.ts';
 import { type Descriptions, objectSchema } from './json-schema.ts';
 
@@ -77,15 +77,6 @@ export function requireScope({ permissions }: ToolCaller, scope: Permission): vo
   if (permissions.has(scope)) return;
   const message = `the credentials lack the scope ${scope}: an administrator of the tenant can add it to the client or the supervisor's role`;
   throw new ToolError({ code: 'forbidden', message });
-}
-
-/**
- * Returns the value that was found.
- * @throws Refusal `not_found` for undefined.
- */
-export function orNotFound<Found>(value: Found | undefined): Found {
-  if (value === undefined) throw notFound();
-  return value;
 }
 
 /** The identity of an agent: a client by its secret, or the principal of an access token. */
