@@ -24,14 +24,28 @@ const queues = new Map<string, (() => void)[]>();
 /** The keys of workers who rest until the tick, because their last slices took too long. */
 const resting = new Set<string>();
 let restUntilTick = 0;
+/** The keys of the workers that have come in this interval. */
+const present = new Set<string>();
+const PRESENT_MS = 1_000;
+let presentUntilTick = 0;
 let isServing = false;
 let endsAtTick = 0;
+
+/** Notes that a worker has come. Rests are for others: while one worker is alone, it has none. */
+export function notePresence(key: string): void {
+  const nowTick = performance.now();
+  if (nowTick > presentUntilTick) {
+    present.clear();
+    presentUntilTick = nowTick + PRESENT_MS;
+  }
+  present.add(key);
+}
 
 /**
  * Runs a short piece of work that a caller feeds: at once, or in a later iteration of the event loop if such work has
  * run for long enough in this one, or other work of the same worker waits. Workers take turns, so that none waits for
- * long, however much the others bring; and work that cannot be divided leaves as much time to others as it takes beyond
- * its slice. A further step of a request that `isBegun` goes before those that have not: what it has made of its body is
+ * long, however much the others bring; and work that cannot be divided leaves as much time to others that are present
+ * as it takes beyond its slice. A further step of a request that `isBegun` goes before those that have not: what it has made of its body is
  * free sooner.
  * @throws what has stopped the worker, if the work had to wait.
  */
@@ -86,7 +100,7 @@ async function serveSlice(key: string, queue: (() => void)[]): Promise<void> {
   } while (queue.length > 0 && tookMs < SLICE_MS);
   queues.delete(key);
   if (queue.length > 0) queues.set(key, queue);
-  if (tookMs < LONG_MS) return;
+  if (tookMs < LONG_MS || present.size < 2) return;
   restUntilTick = Math.max(restUntilTick, performance.now()) + tookMs - SLICE_MS;
   resting.add(key);
 }

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import type { Worker } from '../lib/yielding.ts';
+import { notePresence, type Worker } from '../lib/yielding.ts';
 import { pageTooLarge, type Refusal, serviceUnavailable } from './errors.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -334,6 +334,7 @@ export class HeldMemory implements Worker {
   /** Moves the request to another account, once its caller is known. */
   moveTo(key: string, part = ''): void {
     if (!this.#account || this.refusal || (key === this.key && part === this.part)) return;
+    notePresence(key);
     this.#leave();
     clearTimeout(this.#deadline);
     this.key = key;

@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { runCooperatively, type Worker } from '../../src/lib/yielding.ts';
+import { notePresence, runCooperatively, type Worker } from '../../src/lib/yielding.ts';
 
 const clock = vi.hoisted(() => ({ nowMs: 1e9 }));
 // A rest passes at once.
@@ -93,7 +93,8 @@ it('D6-26: work that fits its first slice does not wait for workers that have us
   await long;
 });
 
-it('D6-26: a worker whose pieces cannot be divided waits after each for as long as it took beyond its slice', async () => {
+it('D6-26: while two are present, one whose pieces cannot be divided waits after each for as long as it took beyond its slice', async () => {
+  for (const key of ['a', 'b']) notePresence(key);
   const startedAtMs = clock.nowMs;
   const ran: string[] = [];
   await Promise.all([loop(ran, workerOf('a'), { pieces: 2, ms: 6 }), loop(ran, workerOf('b'), { pieces: 5, ms: 30 })]);
@@ -101,7 +102,15 @@ it('D6-26: a worker whose pieces cannot be divided waits after each for as long 
   expect(clock.nowMs - startedAtMs).toBeGreaterThanOrEqual(2 * 6 + 5 * 30 + 3 * 25);
 });
 
+it('D6-26: a worker that is alone has no rests', async () => {
+  notePresence('a');
+  const startedAtMs = clock.nowMs;
+  await loop([], workerOf('a'), { pieces: 5, ms: 30 });
+  expect(clock.nowMs - startedAtMs).toBe(5 * 30);
+});
+
 it('D6-26: while workers rest, others have their turns', async () => {
+  for (const key of ['a', 'b']) notePresence(key);
   const ran: string[] = [];
   const long = loop(ran, workerOf('a'), { pieces: 4, ms: 60 });
   await Promise.all([long, loop(ran, workerOf('b'), { pieces: 40, ms: 3 })]);
