@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { type Fixture, NODE, startFixtureOn } from '../support/graphql/fixture.ts';
+import { NODE, startFixtureOn } from '../support/graphql/fixture.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -21,16 +22,8 @@ interface Connection {
 }
 
 function walkSuite(open: () => Promise<Database>): void {
-  let database: Database;
-  let fixture: Fixture;
-  beforeAll(async () => {
-    database = await open();
-    fixture = await startFixtureOn(database);
-  });
-  afterAll(async () => {
-    await fixture[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  const database = beforeTests(open);
+  const fixture = beforeTests(() => startFixtureOn(database));
 
   async function page(variables: Record<string, unknown>): Promise<Connection> {
     const { json } = await fixture.query(PAGE, { variables: { ...variables, filter: { includeDeleted: true } } });
@@ -134,11 +127,22 @@ function walkSuite(open: () => Promise<Database>): void {
     [{ status: 1, includeDeleted: true }, 23],
     [{ search: 'a', includeDeleted: true }, 23],
     [{ search: '%' }, 0],
+    [{ search: '_' }, 0],
+    [{ type: null, status: null, search: null }, 15],
   ])('DG-02: totalCount for the filter %j is exact', async (filter, expected) => {
     await database.db.unscoped('test').raw((sql) => sql`delete from accounts`);
     await add(Array.from({ length: 23 }, (_, us) => us));
     const { json } = await fixture.query(PAGE, { variables: { filter } });
     expect(json.data.accounts.totalCount).toBe(expected);
+  });
+
+  it('DG-01: a filter that cannot be stored is an error that names the argument', async () => {
+    const { json } = await fixture.query(PAGE, { variables: { filter: { search: '\0' } } });
+    expect(json.errors[0].extensions).toMatchObject({
+      code: 'BAD_USER_INPUT',
+      issues: [{ path: ['filter', 'search'] }],
+    });
+    expect(fixture.faults).toEqual([]);
   });
 }
 

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
 import { createdClient, createdSupervisor, login, rotatedSecret } from '../support/graphql/administration.ts';
-import { beforeTests } from '../support/harness/before-tests.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Portcullis, usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 
-const p = beforeTests(() => startPortcullis());
+const p = usePortcullis();
 
 interface Change {
   isNew: boolean;

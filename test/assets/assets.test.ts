@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { envelope } from '../support/gateway/envelopes.ts';
 import { type Answer, usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
@@ -55,20 +54,6 @@ describe('GET /v2/admin/tokens/{id}', () => {
       expect(json.errors).toEqual([{ path: 'id', message: expect.stringContaining('UUID') }]);
     },
   );
-
-  it('D8-04 D4-01: an asset of another node gets the same bytes as an unknown id', async () => {
-    const [missing, foreign] = await Promise.all([get(randomUUID()), get(foreignId)]);
-    expect([missing.status, foreign.status]).toEqual([404, 404]);
-    expect(foreign.text).toBe(missing.text);
-    expect(missing.text).toBe(envelope('not_found'));
-    expect((await get(foreignId, await p.clientToken(p.demo.other_node.client))).status).toBe(200);
-  });
-
-  it('4.9-01: requires a token with tokens:read', async () => {
-    expect((await p.call('GET', `/v2/admin/tokens/${p.demo.asset_id}`)).text).toBe(envelope('unauthorized'));
-    const poor = signed(p, apiClaims(p, { scope: 'accounts:read' }));
-    expect((await get(p.demo.asset_id, poor)).text).toBe(envelope('forbidden'));
-  });
 });
 
 describe('assets in GraphQL', () => {
@@ -96,50 +81,5 @@ describe('assets in GraphQL', () => {
     const poor = signed(p, apiClaims(p, { scope: 'transactions:read' }));
     const { errors } = await query(`{ transaction(id: "${ids[0]}") { asset { id } } }`, {}, poor);
     expect(errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'tokens:read' });
-  });
-
-  it('D4-01 DG-07: asset is null for an unknown id, an id of another node and an id that is not a UUID', async () => {
-    for (const id of [randomUUID(), foreignId, 'x']) {
-      expect(await query(`query ($id: ID!) { asset(id: $id) { ${FIELDS} } }`, { id })).toEqual({
-        data: { asset: null },
-      });
-    }
-  });
-
-  it("DG-02 DG-13: assets is a connection of the assets of the token's node, oldest first, with an exact total", async () => {
-    const [own] = await rows(p).run((k) => k.selectFrom('assets').selectAll().where('id', '=', p.demo.asset_id));
-    if (!own) throw new Error('the demo has an asset');
-    const added = Array.from({ length: 5 }, (_, at) => ({
-      ...own,
-      id: randomUUID(),
-      created_at: `2026-03-0${5 - at}T00:00:00.00000${at}Z`,
-    }));
-    await rows(p).run((k) => k.insertInto('assets').values(added));
-    const expected = [p.demo.asset_id, ...added.map(({ id }) => id).reverse()];
-    const page =
-      'query ($first: Int, $after: String, $last: Int, $before: String) { assets(first: $first, after: $after, last: $last, before: $before) { totalCount pageInfo { hasNextPage hasPreviousPage endCursor startCursor } edges { node { id } } } }';
-    const [forward, backward]: string[][] = [[], []];
-    for (let after: string | null = null, more = true; more; ) {
-      const { assets }: Answer['json'] = (await query(page, { first: 4, after })).data;
-      forward?.push(...assets.edges.map((edge: { node: { id: string } }) => edge.node.id));
-      expect(assets.totalCount).toBe(6);
-      after = assets.pageInfo.endCursor;
-      more = assets.pageInfo.hasNextPage;
-    }
-    for (let before: string | null = null, more = true; more; ) {
-      const { assets }: Answer['json'] = (await query(page, { last: 4, before })).data;
-      backward?.unshift(...assets.edges.map((edge: { node: { id: string } }) => edge.node.id));
-      before = assets.pageInfo.startCursor;
-      more = assets.pageInfo.hasPreviousPage;
-    }
-    expect([forward, backward]).toEqual([expected, expected]);
-  });
-
-  it('DG-04: asset and assets require tokens:read', async () => {
-    const poor = signed(p, apiClaims(p, { scope: 'accounts:read' }));
-    for (const text of ['{ assets { totalCount } }', `{ asset(id: "${p.demo.asset_id}") { id } }`]) {
-      const { errors } = await query(text, {}, poor);
-      expect(errors[0].extensions).toMatchObject({ code: 'FORBIDDEN', permission: 'tokens:read' });
-    }
   });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type AttackHarness, impactOf, startAttackHarness } from '../support/attacks/attack.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { impactOf, startAttackHarness } from '../support/attacks/attack.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -39,9 +40,8 @@ const ATTACKS: Record<string, Request> = {
 const REFUSALS = /PAGE_TOO_LARGE|SERVICE_UNAVAILABLE|service_unavailable|request fewer/;
 
 describeReal(['postgres', 'redis', 'kafka'], 'pages that take much memory', () => {
-  let target: AttackHarness;
+  const target = beforeTests(() => startAttackHarness({ NODE_OPTIONS: HEAP }));
   beforeAll(async () => {
-    target = await startAttackHarness({ NODE_OPTIONS: HEAP });
     const [, { nodeId }] = target.attackers;
     await withPostgres(target.cluster.direct.databaseUrl, async (client) => {
       await client.query(`
@@ -61,7 +61,6 @@ describeReal(['postgres', 'redis', 'kafka'], 'pages that take much memory', () =
     // The first requests load what later ones use.
     await impactOf(target, () => delay(BASELINE_MS));
   });
-  afterAll(() => target?.[Symbol.asyncDispose]());
 
   it.each(Object.entries(ATTACKS))('D7-13: %s do not exhaust a heap of 512 MB', async (_what, [path, query]) => {
     const { gateways, attackers } = target;

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type AttackHarness, impactOf, logEvents, startAttackHarness, type Tenant } from '../support/attacks/attack.ts';
+import { impactOf, logEvents, startAttackHarness, type Tenant } from '../support/attacks/attack.ts';
 import { EventReader } from '../support/graphql/event-reader.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const EVENTS = 60;
@@ -96,14 +97,12 @@ const ATTACKS: [what: string, begin: Begin][] = [
 ];
 
 describeReal(['postgres', 'redis', 'kafka'], 'replays of many fields', () => {
-  let target: AttackHarness;
+  const target = beforeTests(startAttackHarness);
   beforeAll(async () => {
-    target = await startAttackHarness();
     for (const attacker of target.attackers) await logEvents(target, attacker, EVENTS);
     // The first requests load what later ones use.
     await impactOf(target, () => delay(BASELINE_MS));
   });
-  afterAll(() => target?.[Symbol.asyncDispose]());
 
   it.each(ATTACKS)(
     'D6-24: replays over %s do not delay other requests, and deliver each event once or end as slow_consumer',

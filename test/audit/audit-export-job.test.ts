@@ -20,11 +20,12 @@ import {
 import { SIGNING_KEY, sealsTo, verifiedByScript } from '../support/audit/exports.ts';
 import { operate } from '../support/graphql/administration.ts';
 import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { type Portcullis, startEmbedded, startPortcullis } from '../support/harness.ts';
 import { addClient, rows, updateClient } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
-import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 import { migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
 
 /** In every text of a record of another tenant. */
@@ -32,7 +33,7 @@ const FOREIGN = 'foreign';
 
 describeReal('python', 'an audit export as a job', () => {
   let p: Portcullis;
-  let folder: TestFolder;
+  const folder = beforeTests(emptyFolder);
   let checkpoints: string;
   let token: string;
   let auditor: Awaited<ReturnType<typeof addClient>>;
@@ -51,7 +52,6 @@ describeReal('python', 'an audit export as a job', () => {
   };
 
   beforeAll(async () => {
-    folder = await emptyFolder();
     checkpoints = join(folder.path, 'seals.ndjson');
     const env = { AUDIT_SIGNING_KEY: SIGNING_KEY, AUDIT_CHECKPOINTS: `file:${checkpoints}` };
     p = await startPortcullis({ env });
@@ -71,7 +71,6 @@ describeReal('python', 'an audit export as a job', () => {
   });
   afterAll(async () => {
     await p[Symbol.asyncDispose]();
-    await folder[Symbol.asyncDispose]();
   });
 
   const own = (index: number): AuditRecord =>

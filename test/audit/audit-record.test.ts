@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { jsonOf } from '../../src/audit/audit-record.ts';
 import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { recordOf, recordsOf } from '../support/audit/records.ts';
 import { openSocket, request, sendRaw } from '../support/gateway/raw.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { type Answer, startPortcullis } from '../support/harness.ts';
 import { addClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { basicOf } from '../support/oauth/requests.ts';
@@ -20,11 +21,8 @@ const log: Log = { ...silentLog, info: keep, warn: keep, error: keep };
 
 /** What publishing waits for. */
 const gate: { open(): Promise<void> } = { open: async () => undefined };
-let p: Portcullis;
-let basic: string;
-
-beforeAll(async () => {
-  p = await startPortcullis({
+const p = beforeTests(() =>
+  startPortcullis({
     overrides: {
       log,
       bus: (bus) => {
@@ -36,13 +34,16 @@ beforeAll(async () => {
         return bus;
       },
     },
-  });
+  }),
+);
+let basic: string;
+
+beforeAll(async () => {
   basic = `Basic ${Buffer.from(`${p.webhook.username}:${p.webhook.password}`).toString('base64')}`;
 });
 afterEach(() => {
   gate.open = async () => undefined;
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 let sent = 0;
 function newId(): string {

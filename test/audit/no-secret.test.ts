@@ -6,20 +6,20 @@ import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Keys, operations, type Telling, tellings } from '../support/audit/secret-requests.ts';
 import { anySecret, plainSecret, SHOWN, traceIn } from '../support/audit/secret-traces.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { renameTable } from '../support/harness/database-roles.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { writtenLog } from '../support/observability/written-log.ts';
 
 const { log, lines } = writtenLog();
-let p: Portcullis;
+const p = beforeTests(() => startPortcullis({ overrides: { log } }));
 let keys: Keys;
 let token: string;
 let logged = 0;
 let spooled = 0;
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { log } });
   token = await p.clientToken();
   const { username, password } = p.webhook;
   keys = {
@@ -34,7 +34,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   vi.restoreAllMocks();
-  await p[Symbol.asyncDispose]();
 });
 
 /** Good requests for a token. */

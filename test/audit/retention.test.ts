@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AuditRetention } from '../../src/audit/audit-retention.ts';
 import { deleteOldEvents } from '../../src/events/streams/event-log.ts';
 import { sealsIn } from '../support/harness/audit-seals.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -12,11 +13,7 @@ const NOON = Date.parse('2024-11-21T12:00:00Z');
 const DAY_MS = 24 * 3_600_000;
 
 function retentionTests(open: () => Promise<Opened>): void {
-  let database: Opened;
-  beforeAll(async () => {
-    database = await open();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(open);
   const door = () => database.db.unscoped('test');
 
   async function record(at: string): Promise<string> {

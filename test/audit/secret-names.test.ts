@@ -10,6 +10,7 @@ import { SECRETS, SecretNames } from '../../src/audit/masked-names.ts';
 import { FALSE_FRIENDS, JWK_MEMBERS, SECRET_ENDINGS, SECRET_NAMES, TEXT_NAMES } from '../../src/audit/secret-names.ts';
 import { recordedTarget } from '../../src/gateway/exchange/audit.ts';
 import { percent } from '../support/audit/secret-traces.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { ROOT } from '../support/start/process.ts';
 
 const LIMIT = 65_536;
@@ -117,11 +118,13 @@ const CONFIGURED = ['taxid', 'contraseña', 'ключ', 'code'];
 const GAPS = ['_', '-', ' ', '.', '#', '\n', '\b', '__--', '\\', '\u00ad', ' '.repeat(50)];
 
 describe('the search for secret names', () => {
-  it.each([...NAMES, ...CONFIGURED])('D1-18: gives the same result with the fast check as in full: %s', (listed) => {
+  const listedNames = [...NAMES, ...CONFIGURED];
+  it.each(listedNames)('D1-18: gives the same result with the fast check as in full: %s', (listed) => {
     const secrets = new SecretNames({ mask: CONFIGURED });
     const letters = [...listed.replaceAll('_', '')];
     for (const ending of ['', 's', 'S', '_']) {
-      for (const [at, gap] of letters.flatMap((_letter, at) => GAPS.map((gap) => [at, gap] as const))) {
+      const gaps = letters.flatMap((_letter, at) => GAPS.map((gap) => [at, gap] as const));
+      for (const [at, gap] of inTurn(gaps, 4, listedNames.indexOf(listed))) {
         const name = `${letters.slice(0, at).join('')}${gap}${letters.slice(at).join('')}${ending}`;
         for (const spelled of [name, name.toUpperCase(), name.normalize('NFD'), `x${name}`]) {
           const member = JSON.stringify({ [spelled]: SECRET, [`\\${spelled}`]: SECRET }).slice(1, -1);

@@ -12,18 +12,19 @@ import { DOCUMENTED } from '../support/gateway/documented.ts';
 import { createdSupervisor, login } from '../support/graphql/administration.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { formHeaders, formOf } from '../support/graphql/upload-requests.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 import { basicOf, basicText, FORM } from '../support/oauth/requests.ts';
-import { type Collector, startCollector } from '../support/observability/collector.ts';
+import { startCollector } from '../support/observability/collector.ts';
 import { scrape } from '../support/observability/scrape.ts';
 import { writtenLog } from '../support/observability/written-log.ts';
 import { ROOT } from '../support/start/process.ts';
 
 const { log, lines } = writtenLog();
 let p: Portcullis;
-let collector: Collector;
+const collector = beforeTests(startCollector);
 let token: string;
 let agent: string;
 /** What every request was, by its correlation id. */
@@ -40,10 +41,20 @@ function fresh(): string {
 /** A secret for a header. */
 const plain = () => fresh().replaceAll(/[^A-Z\d-]/g, '-');
 
-function call(what: string, ...[method, path, options = {}]: Parameters<Portcullis['call']>): Promise<Answer> {
+/** What the service itself has given out, by what it is. */
+const issued = new Map<string, string>();
+const ISSUED = /(?<=\.)[\w-]{43}(?=")|(?<="(?:clientSecret|renamed)":")[^"]+/g;
+
+async function call(what: string, ...[method, path, options = {}]: Parameters<Portcullis['call']>): Promise<Answer> {
   const id = randomUUID();
   asked.set(id, `${what}: ${method} ${path.slice(0, 60)}`);
-  return p.call(method, path, { ...options, headers: { ...options.headers, 'x-correlation-id': id } });
+  const answer = await p.call(method, path, { ...options, headers: { ...options.headers, 'x-correlation-id': id } });
+  for (const [secret] of answer.text.matchAll(ISSUED)) issued.set(secret, what);
+  for (const cookie of answer.headers.getSetCookie()) {
+    const [, value] = cookie.split(/[=;]/);
+    if (value) issued.set(value, what);
+  }
+  return answer;
 }
 
 type Options = NonNullable<Parameters<Portcullis['call']>[2]>;
@@ -82,6 +93,7 @@ const CARRIERS: Record<string, { isBody: boolean; of: (values: Record<string, st
       },
     }),
   },
+  'a wrong token': { isBody: false, of: () => ({ headers: { authorization: `Bearer ${plain()}` } }) },
   'HTTP Basic': { isBody: false, of: () => ({ headers: { authorization: basicText(`${randomUUID()}:${plain()}`) } }) },
   JSON: { isBody: true, of: (values) => ({ json: { ...values, in: [values], text: JSON.stringify(values) } }) },
   'JSON under an idempotency key': {
@@ -280,7 +292,6 @@ async function command(what: string, args: string[], line: string, expected = 0)
 }
 
 beforeAll(async () => {
-  collector = await startCollector();
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '50', CONSOLE: 'on' };
   p = await startPortcullis({ env, overrides: { log } });
   token = await p.clientToken();
@@ -292,7 +303,6 @@ beforeAll(async () => {
 afterAll(async () => {
   vi.restoreAllMocks();
   await p?.[Symbol.asyncDispose]();
-  await collector?.[Symbol.asyncDispose]();
 });
 
 describe('a secret of a declared input', () => {
@@ -343,6 +353,31 @@ describe('a secret of a declared input', () => {
     }
   });
 
+  it('D2-08 D3-06: is issued by the service: as a new client secret, under any name, and as tokens of each kind', async () => {
+    const made = 'createClient(input: {name: "c", grantTypes: [CLIENT_CREDENTIALS], scopes: []})';
+    const secrets = await Promise.all(
+      [
+        `${made} { ... on CreatedClient { clientSecret client { id } } }`,
+        `${made} { ... on CreatedClient { renamed: clientSecret } }`,
+        `rotateClientSecret(id: "${p.demo.client.client_id}", overlapSeconds: 600) { ... on CreatedClient { clientSecret } }`,
+      ].map((field) => call(field, 'POST', '/graphql', { token, json: { query: `mutation { ${field} }` } })),
+    );
+    expect(secrets.map(({ text }) => text.match(ISSUED)?.length)).toEqual([1, 1, 1]);
+    const { client, supervisor, other_node, webhook } = { ...p.demo, webhook: p.webhook };
+    const login = { grant_type: 'password', ...client, ...supervisor };
+    const { json } = await call('a login', 'POST', '/v2/oauth/token', { json: login });
+    const again = { grant_type: 'refresh_token', ...client, refresh_token: json.refresh_token };
+    expect((await call('a refresh', 'POST', '/v2/oauth/token', { json: again })).status).toBe(200);
+    const { jwt, pepper } = p.service.context.secrets;
+    const keys = Object.entries({ ...jwt, pepper }).map(([name, key]) => [name, Object(key).current]);
+    const given = { client: client.client_secret, agent, supervisor: supervisor.password, webhook: webhook.password };
+    for (const [what, secret] of [...keys, ...Object.entries({ ...given, other: other_node.client.client_secret })]) {
+      expect([what, typeof secret]).toEqual([what, 'string']);
+      issued.set(secret, what);
+    }
+    expect(issued.size).toBeGreaterThan(20);
+  });
+
   it('D1-18: is read from standard input only by the commands that this suite covers', () => {
     const sources = globSync('src/cli/commands/**/*.ts', { cwd: ROOT }).map((file) =>
       readFileSync(join(ROOT, file), 'utf8'),
@@ -351,18 +386,19 @@ describe('a secret of a declared input', () => {
     expect(sources.join('').match(/await readPassword\(/g)).toHaveLength(2);
   });
 
-  it('D1-18 D2-08 D2-21: appears in no record, log line, stored response, spool, trace, metric or command output', async () => {
+  it('D1-18 D2-08 D2-21: appears in no record, table, log line, spool, trace, metric or command output', async () => {
     const folder = join(p.dataDir, 'audit');
     const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect(files.join('').length).toBeGreaterThan(100_000);
     vi.restoreAllMocks();
     const { spool } = p.service.context;
     await vi.waitFor(() => expect(spool.pendingBytes).toBe(0));
-    const textOf = async (table: 'audit_records' | 'idempotent_answers') => {
+    const textOf = async (table: string) => {
       const all = await rows(p).raw((sql) => sql<{ text: string }>`select t::text as text from ${sql.table(table)} t`);
       return all.map(({ text }) => text);
     };
-    const [records, responses] = [await textOf('audit_records'), await textOf('idempotent_answers')];
+    const records = await textOf('audit_records');
+    const tables = ['idempotent_answers', 'clients', 'client_secrets', 'supervisors', 'sessions', 'access_changes'];
     const ofRequests = new Map([...asked.keys()].map((id) => [id, records.filter((text) => text.includes(id))]));
     const unrecorded = [...ofRequests].filter(([, found]) => found.length === 0).map(([id]) => asked.get(id));
     expect(unrecorded).toEqual([]);
@@ -370,13 +406,16 @@ describe('a secret of a declared input', () => {
     const places = {
       records,
       log: lines,
-      responses,
+      tables: (await Promise.all(tables.map(textOf))).flat(),
       spool: files,
       traces: [JSON.stringify(collector.spans)],
       metrics: [(await scrape(p.service)).text],
       commands: printed,
     };
-    for (const [place, texts] of Object.entries(places))
-      expect([place, traceIn(texts.join('\n'))]).toEqual([place, undefined]);
+    for (const [place, texts] of Object.entries(places)) {
+      const text = texts.join('\n');
+      const found = [...issued].filter(([secret]) => text.includes(secret)).map(([, what]) => what);
+      expect([place, traceIn(text), found]).toEqual([place, undefined, []]);
+    }
   });
 });

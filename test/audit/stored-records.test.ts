@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, jsonOf, RECORD_COLUMNS } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
 import { anyCharacter } from '../support/harness/any-character.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -73,13 +74,11 @@ it('D2-07: the line of a record has no line feed, and parses back to the record'
 });
 
 function storeTests(open: () => Promise<Opened>): void {
-  let database: Opened;
+  const database = beforeTests(open);
   let store: AuditStore;
   beforeAll(async () => {
-    database = await open();
     store = new AuditStore(database.db);
   });
-  afterAll(() => database[Symbol.asyncDispose]());
 
   /** What the table has under these ids, with numbers as the records have them. */
   async function stored(ids: string[]) {

@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { columnDigests, recordHash } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, fixedColumnsOf, RECORD_COLUMNS } from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
@@ -16,7 +16,8 @@ import {
   verified,
 } from '../support/audit/chain-fixture.ts';
 import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder } from '../support/start/folders.ts';
 
@@ -30,14 +31,8 @@ const OTHER_CHAIN = '01234567-89ab-7cde-8f01-23456789abcd';
 type StoredRow = AuditRecord & { chain_index: string; previous: string; salted: string };
 
 describeReal('postgres', 'audit verify', () => {
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   let folder: Awaited<ReturnType<typeof emptyFolder>>;
-
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-
-  afterAll(() => database[Symbol.asyncDispose]());
 
   beforeEach(async () => {
     folder = await emptyFolder();

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CliResult, portcullis } from '../support/cli/in-process.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { type Portcullis, startPortcullis, usePortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
-import { startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { startedFolder } from '../support/start/folders.ts';
 import { runCli } from '../support/start/process.ts';
 
 const PASSWORD = 'correct horse battery staple';
@@ -19,13 +20,11 @@ const client = (nodeId: string, ...more: string[]) => [
 ];
 
 describeReal('postgres', 'commands on the database of a running server', () => {
-  let p: Portcullis;
+  const p = usePortcullis();
   let env: Record<string, string>;
   beforeAll(async () => {
-    p = await startPortcullis();
     env = { DATA_DIR: p.dataDir, DATABASE_URL: p.env.DATABASE_URL ?? '' };
   });
-  afterAll(() => p?.[Symbol.asyncDispose]());
 
   const run = (...args: string[]) => portcullis(args, env);
 
@@ -281,13 +280,12 @@ describeReal('postgres', 'commands on the database of a running server', () => {
 });
 
 describe('commands on an embedded database, before its server starts', () => {
-  let folder: TestFolder;
+  const folder = beforeTests(startedFolder);
   let server: Portcullis;
   // Without the PORT of the server: a command runs in another shell.
   let env: { DATA_DIR: string };
   let made: CliResult;
   beforeAll(async () => {
-    folder = await startedFolder();
     env = { DATA_DIR: folder.path };
     const { node_id: node } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
     const create = ['supervisor', 'create', '--node', node, '--role', 'viewer', '--json'];
@@ -296,7 +294,6 @@ describe('commands on an embedded database, before its server starts', () => {
   });
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]();
-    await folder?.[Symbol.asyncDispose]();
   });
 
   it('D1-12: a supervisor created with --name can log in with that name once the server starts', async () => {

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lockDataDir } from '../../src/platform/embedded/data-dir-lock.ts';
 import { instanceSocket } from '../../src/platform/embedded/instance-link.ts';
-import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { emptyFolder, startedFolder } from '../support/start/folders.ts';
 import { printed, type Running, spawnProgram, startProgram, type Variables } from '../support/start/process.ts';
 
 const PASSWORD = 'correct horse battery staple';
@@ -26,19 +27,17 @@ async function document(variables: Variables, args: readonly string[], input = '
 }
 
 describe('commands beside a running embedded instance', () => {
-  let folder: TestFolder;
+  const folder = beforeTests(startedFolder);
   let instance: Running;
   let env: Variables;
   let demo: { node_id: string; client: { client_id: string }; user_id: string };
   beforeAll(async () => {
-    folder = await startedFolder();
     env = { DATA_DIR: folder.path };
     instance = await startProgram(env);
     demo = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
   });
   afterAll(async () => {
     await instance?.[Symbol.asyncDispose]();
-    await folder?.[Symbol.asyncDispose]();
   });
 
   const run = (args: readonly string[], input?: string) => document(env, args, input);

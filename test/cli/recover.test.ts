@@ -6,21 +6,18 @@ import { TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
-import { migratedFolder, type TestFolder } from '../support/start/folders.ts';
+import { migratedFolder } from '../support/start/folders.ts';
 
 const GROUP = 'portcullis.transactions.admin';
 const LEAP = 2n ** 32n;
 
 describe('recover on the embedded database', () => {
-  let folder: TestFolder;
-  beforeAll(async () => {
-    folder = await migratedFolder();
-  });
-  afterAll(() => folder?.[Symbol.asyncDispose]());
+  const folder = beforeTests(migratedFolder);
 
   it('D6-18: moves no consumer groups, whose offsets are in the database, and reports what it did', async () => {
     const env = { DATA_DIR: folder.path };
@@ -38,12 +35,11 @@ describe('recover on the embedded database', () => {
 describeReal(['postgres', 'kafka'], 'recover on real servers', () => {
   const prefix = topicPrefix();
   const brokers = () => serviceAddress('kafka').split(',');
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   let bus: KafkaBus;
   let folder: string;
   let env: NodeJS.ProcessEnv;
   beforeAll(async () => {
-    database = await realDatabase();
     await createTopics(brokers().join(','), prefix, [TOPICS.admin]);
     bus = new KafkaBus(kafkaConnection(prefix), () => undefined);
     const [address, kafka] = [database.url, serviceAddress('kafka')];
@@ -53,7 +49,6 @@ describeReal(['postgres', 'kafka'], 'recover on real servers', () => {
   afterAll(async () => {
     await bus?.stop();
     await deleteTopics(brokers().join(','), prefix);
-    await database?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true });
   });
 

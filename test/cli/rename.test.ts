@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { createdSupervisor, grantStatus, login, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 import { eventsOf, migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 
 describeReal('postgres', 'rename, while a server runs', () => {
-  let p: Portcullis;
+  const p = usePortcullis();
   let token: string;
   beforeAll(async () => {
-    p = await startPortcullis();
     token = await p.clientToken();
   });
-  afterAll(() => p?.[Symbol.asyncDispose]());
 
   const run = (...args: string[]) =>
     portcullis([...args, '--json'], { DATA_DIR: p.dataDir, DATABASE_URL: p.env.DATABASE_URL ?? '' });

@@ -1,26 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { writeDemo } from '../../src/app/demo/demo.ts';
 import { portcullis } from '../support/cli/in-process.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { emptyFolder } from '../support/start/folders.ts';
 
 const SIMULATE = ['simulate', 'transaction'];
 
-let p: Portcullis;
+const p = usePortcullis();
 let env: NodeJS.ProcessEnv;
 let token: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   // The instance of a database server writes no addresses.
   writeDemo(p.dataDir, p.demo, { baseUrl: p.url, webhook: p.service.context.secrets.webhook });
   env = { DATA_DIR: p.dataDir };
   token = await p.clientToken();
 });
-afterAll(() => p[Symbol.asyncDispose]());
 
 async function statusOf(id: string): Promise<string | null | undefined> {
   const query = 'query ($id: ID!) { transaction(id: $id) { status transactionHash error } }';

@@ -6,7 +6,8 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS, REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { startPortcullis } from '../support/harness.ts';
 import {
   createTopics,
@@ -115,15 +116,13 @@ async function keysOn(bus: EventBus, topic: string, count: number): Promise<stri
 }
 
 describeReal('postgres', 'transactions replay on the embedded bus', () => {
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   let bus: EmbeddedBus;
   beforeAll(async () => {
-    database = await realDatabase();
     bus = new EmbeddedBus(database.db, quiet);
   });
   afterAll(async () => {
     await bus?.stop();
-    await database?.[Symbol.asyncDispose]();
   });
 
   cliContract(() => ({
@@ -150,16 +149,14 @@ it('D1-12 D6-18 D8-20: it replays on an embedded database, beside its server and
 
 describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () => {
   const prefix = topicPrefix();
-  let database: RealDatabase;
+  const database = beforeTests(realDatabase);
   let bus: KafkaBus;
   beforeAll(async () => {
-    database = await realDatabase();
     bus = new KafkaBus(kafkaConnection(prefix), quiet);
   });
   afterAll(async () => {
     await bus.stop();
     await deleteTopics(serviceAddress('kafka'), prefix);
-    await database[Symbol.asyncDispose]();
   });
   const env = () => ({
     DATABASE_URL: database.url,

@@ -74,27 +74,10 @@ describeReal('postgres', 'users import', () => {
     expect((await portcullis(['users', 'import', fresh, '--node', node], env)).code).toBe(0);
   });
 
-  it.each([
-    [
-      '.ods',
-      Buffer.from('PK\x03\x04\x14\0\0\x08', 'latin1'),
-      'is a workbook (.xlsx, .ods, .xls): save it as CSV in UTF-8',
-    ],
-    ['UTF-16', Buffer.from('wallet_address,email\n', 'utf16le'), 'is in UTF-16: save it as CSV in UTF-8'],
-    [
-      'sep=',
-      '\ufeffsep=;\nwallet_address;email\n',
-      'begins with a line sep=: delete it, and separate fields by commas',
-    ],
-    [
-      'CR alone',
-      'wallet_address,email\r0x1,a@x.y\r',
-      'ends its lines with a single CR: save it with LF or CRLF line endings',
-    ],
-  ])('D7-12 D1-12: rejects %s with the cause and what to do', async (_name, content, cause) => {
-    const file = await fileWith(folder, content);
+  it('D7-12 D1-12: rejects a file in UTF-16 with the cause and what to do', async () => {
+    const file = await fileWith(folder, Buffer.from('wallet_address,email\n', 'utf16le'));
     const { code, err } = await portcullis(['users', 'import', file, '--node', node], env);
-    expect({ code, err }).toEqual({ code: 1, err: `portcullis: the file ${cause}\n` });
+    expect([code, err]).toEqual([1, 'portcullis: the file is in UTF-16: save it as CSV in UTF-8\n']);
   });
 
   it('D7-15 D1-12: --dry-run prints what an import would do, and creates no user', async () => {
@@ -183,16 +166,6 @@ describeReal('postgres', 'users import', () => {
       code: 1,
       err: expect.stringContaining(`could not be copied: ${file} has changed; ${copy} was not written`),
     });
-  });
-
-  it('D7-12 D1-12: ignores blank records and empty lines of a spreadsheet', async () => {
-    const file = await fileWith(
-      folder,
-      `wallet_address,email,\r\n0xs1,s1@x.y,\r\n${',,\r\n'.repeat(700)}0xs2,a,b,c\r\n`,
-    );
-    const { out, err } = await portcullis(['users', 'import', file, '--node', node], env);
-    expect(out).toMatch(/^2 rows: 1 created, 0 skipped, 1 failed\.$/m);
-    expect(err).toBe('line 2: has a value in column 3, which has no name in the header\n');
   });
 
   it('D7-09 D1-12: exits with 1 if the failed rows would exceed their storage, and prints what it stored', async () => {

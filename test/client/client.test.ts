@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   Portcullis as Client,
   NotFoundError,
@@ -7,15 +7,10 @@ import {
   PreconditionFailedError,
 } from '../../client/src/index.ts';
 import { createdClient } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { logged, notify, registered } from '../support/realtime/live.ts';
 
-let p: Portcullis;
-
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 /** A client of the demo that notes its requests. */
 function demoClient(options: Partial<ConstructorParameters<typeof Client>[0]> = {}) {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ClientDocument } from '../graphql/generated/graphql.ts';
-import { beginAt, openConsole, SOON, shown, signIn, tryToSignIn } from '../support/console/console-page.ts';
+import { beginAt, openConsole, SOON, shown, signIn, tryToSignIn, useConsole } from '../support/console/console-page.ts';
 import {
   createdClient,
   createdSupervisor,
@@ -11,24 +10,15 @@ import {
   operate,
   PASSWORD,
 } from '../support/graphql/administration.ts';
-import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { takePicture } from '../support/harness/browser.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
-let p: Portcullis;
-let browser: Browser;
-let open: OpenPage;
+const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const open = beforeTests(() => openConsole(browser, p));
 
 describeReal('chromium', 'administration in the console', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
-    open = await openConsole(browser, p);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('creates a client, shows its secret once, and rotates it with an hour of overlap', async () => {
     const page = await beginAt(open, p.demo, '#/clients');
     await page.getByRole('button', { name: 'New client' }).click();

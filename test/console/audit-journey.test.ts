@@ -1,30 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { beginAt, goTo, openConsole, SOON, signIn } from '../support/console/console-page.ts';
-import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { beginAt, goTo, openConsole, SOON, signIn, useConsole } from '../support/console/console-page.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { takePicture } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
 
-let p: Portcullis;
-let browser: Browser;
-let open: OpenPage;
+const { p, browser } = useConsole();
+const open = beforeTests(() => openConsole(browser, p));
 
 const openAudit = (page: Page) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit' }).click();
 
 describeReal('chromium', 'audit records in the console', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
-    open = await openConsole(browser, p);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('an error message links to its audit record', async () => {
     const page = await beginAt(open, p.demo, '#/transactions');
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'User migrations' }).click();

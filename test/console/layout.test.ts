@@ -1,14 +1,24 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { beginAt, goTo, openAccount, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import {
+  beginAt,
+  goTo,
+  openAccount,
+  openConsole,
+  SOON,
+  shown,
+  signIn,
+  useConsole,
+} from '../support/console/console-page.ts';
 import { createdClient } from '../support/graphql/administration.ts';
-import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
-let p: Portcullis;
-let browser: Browser;
-let open: OpenPage;
+const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const open = beforeTests(() =>
+  openConsole(browser, p, { colorScheme: 'light', timezoneId: 'Asia/Kolkata', locale: 'en-GB' }),
+);
 
 /** The titles of the items in the navigation. */
 function items(page: Page): Promise<string[]> {
@@ -18,15 +28,6 @@ function items(page: Page): Promise<string[]> {
 const background = (page: Page) => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
 
 describeReal('chromium', 'the layout of the console', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
-    open = await openConsole(browser, p, { colorScheme: 'light', timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('shows only permitted views; the URL of another view names the missing permission', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
     await using own = await openConsole(browser, p);

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { beginAt, openConsole, signIn, signOut } from '../support/console/console-page.ts';
-import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { beginAt, openConsole, signIn, signOut, useConsole } from '../support/console/console-page.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { takePicture } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const MARK = '\ufeff';
@@ -25,10 +25,9 @@ const FILE = [
 ].join('');
 const LONGER = `wallet_address,email\n${Array.from({ length: 1_000 }, (_, at) => `0xb${at},b${at}@x.y\n`).join('')}`;
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole();
 /** The page of all cases. */
-let open: OpenPage;
+const open = beforeTests(() => openConsole(browser, p));
 
 /** Drops a file onto the page, as a person drags it there. */
 async function drop(page: Page, name: string, text: string): Promise<void> {
@@ -54,15 +53,6 @@ const button = (page: Page, name: string) => page.getByRole('button', { name });
 const cells = (page: Page, table: string) => page.getByRole('table', { name: table, exact: true });
 
 describeReal('chromium', 'user migrations in the console', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
-    open = await openConsole(browser, p);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('a spreadsheet with bad rows is checked, corrected and imported; rows that the server rejects can be corrected too', async () => {
     const page = await beginAt(open, p.demo, '#/migrations');
     await page.getByRole('link', { name: 'Import users' }).first().click();

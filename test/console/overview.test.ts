@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { applied, beginAt, idsOf, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
+import { beforeAll, expect, it } from 'vitest';
+import {
+  applied,
+  beginAt,
+  idsOf,
+  openConsole,
+  SOON,
+  shown,
+  signIn,
+  useConsole,
+} from '../support/console/console-page.ts';
 import { createdClient } from '../support/graphql/administration.ts';
-import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { takePicture } from '../support/harness/browser.ts';
 import { registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
-let p: Portcullis;
-let browser: Browser;
-let open: OpenPage;
+const { p, browser } = useConsole();
+const open = beforeTests(() => openConsole(browser, p));
 /** Transactions of these ages, in minutes. */
 let stuck: string;
 let failed: string;
@@ -20,7 +27,6 @@ const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOSt
 
 describeReal('chromium', 'the overview', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
     const [first = '', second = '', third = '', fourth = '', fifth = ''] = await registered(p, 5);
     [stuck, failed, early] = [third, second, fifth];
     const midnight = new Date().setHours(0, 0, 0, 0);
@@ -30,11 +36,6 @@ describeReal('chromium', 'the overview', () => {
     await applied(p, fourth, 2, { updated_at: ago(5) });
     await applied(p, failed, 4, { updated_at: ago(0), error: 'no gas' });
     await applied(p, early, 4, { updated_at: ago(before), transaction_hash: '0xfeed' });
-    open = await openConsole(browser, p);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
   });
 
   it('begins with what needs a decision, in groups by reason, each of which opens beside the list and leads to it', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterEach, beforeAll, expect, inject, it } from 'vitest';
 import { faults } from '../support/console/axe.ts';
 import {
   applied,
@@ -12,11 +12,12 @@ import {
   SOON,
   shown,
   signIn,
+  useConsole,
   VIEWS,
   type View,
 } from '../support/console/console-page.ts';
-import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { notify, registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -29,10 +30,15 @@ const SIZES: readonly [width: number, schemes: readonly (typeof SCHEMES)[number]
       [3840, ['dark']],
     ];
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
 /** The page of all cases, in a place that is not on UTC. */
-let open: OpenPage;
+const open = beforeTests(() =>
+  openConsole(browser, p, {
+    timezoneId: 'Asia/Kolkata',
+    locale: 'en-GB',
+    reducedMotion: 'no-preference',
+  }),
+);
 let views: readonly View[];
 
 const AT = '2026-11-21T10:30:00Z';
@@ -182,12 +188,6 @@ async function tabTo(page: Page, selector: string): Promise<void> {
 
 describeReal('chromium', 'accessibility of the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
-    open = await openConsole(browser, p, {
-      timezoneId: 'Asia/Kolkata',
-      locale: 'en-GB',
-      reducedMotion: 'no-preference',
-    });
     await applied(p, p.demo.transactions.user_transactions, 2);
     await applied(p, p.demo.transactions.otc_transactions, 4, { error: `no gas ${'x'.repeat(300)}` });
     views = [...VIEWS, ...(await moreViews())];
@@ -195,10 +195,6 @@ describeReal('chromium', 'accessibility of the console', () => {
   afterEach(async () => {
     await open.page.setViewportSize({ width: 1280, height: 800 });
     await open.page.emulateMedia({ colorScheme: null, forcedColors: null, reducedMotion: null });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
   });
 
   it('has no accessibility violation from 360 to 3,840 px, light, dark and in forced colours', async () => {

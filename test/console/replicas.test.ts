@@ -1,18 +1,25 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
 import { RevokeSessionsDocument, SupervisorsDocument } from '../graphql/generated/graphql.ts';
-import { goTo, idsOf, openConsole, SOON, shown, signIn, waitForUpdates } from '../support/console/console-page.ts';
+import {
+  goTo,
+  idsOf,
+  openConsole,
+  SOON,
+  shown,
+  signIn,
+  useConsole,
+  waitForUpdates,
+} from '../support/console/console-page.ts';
 import { type Relay, startRelay } from '../support/console/relay.ts';
 import { operate } from '../support/graphql/administration.ts';
-import { startBrowser } from '../support/harness/browser.ts';
-import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { startOnRealServers } from '../support/harness.ts';
 import { notify, registered } from '../support/realtime/live.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type Running, startInstance } from '../support/start/process.ts';
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole(() => startOnRealServers({ env: { CONSOLE: 'on' } }));
 
 /** Starts a gateway beside the other one, as a process of its own, and a way to it. */
 async function secondGateway(): Promise<{ gateway: Running; relay: Relay } & AsyncDisposable> {
@@ -34,14 +41,6 @@ async function ids(page: Page, count: number): Promise<string[]> {
 }
 
 describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gateways', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startOnRealServers({ env: { CONSOLE: 'on' } }), startBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('shows that a login was revoked through another gateway; after its gateway dies the live list has no gap and no duplicate', async () => {
     await using two = await secondGateway();
     const { gateway, relay } = two;

@@ -1,15 +1,14 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { faults } from '../support/console/axe.ts';
-import { goTo, openConsole, SOON, shown, signIn } from '../support/console/console-page.ts';
-import { type OpenPage, openTab, startBrowser } from '../support/harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { goTo, openConsole, SOON, shown, signIn, useConsole } from '../support/console/console-page.ts';
+import { type OpenPage, openTab } from '../support/harness/browser.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { addBitcoin } from '../support/wallet-rules/bitcoin.ts';
 import { autoTransfer, leaf, rulesOf } from '../support/wallet-rules/rules.ts';
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
 /** A page that stays signed in, and the tab of a case. */
 let session: OpenPage;
 let open: Omit<OpenPage, keyof AsyncDisposable>;
@@ -78,7 +77,6 @@ const save = () => button('Save').click();
 
 describeReal('chromium', 'what guards a rule in the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
     bitcoin = await addBitcoin(p);
     session = await openConsole(browser, p, { viewport: { width: 1440, height: 900 } });
     await signIn(session.page, p.demo);
@@ -90,11 +88,6 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await page.getByRole('heading', { name: 'Rules' }).waitFor();
   });
   afterEach(() => page.close());
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('offers only networks, currencies and target wallets that the wallet can reach', async () => {
     await goTo(page, `#/wallets/${bitcoin.wallet_id}/rules/new`);
     expect(await offered('Network', 'm')).toEqual(['Bitcoin mainnet\nbitcoin']);

@@ -1,15 +1,13 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { goTo, signIn } from '../support/console/console-page.ts';
-import { type OpenPage, openPage, startBrowser } from '../support/harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
+import { goTo, signIn, useConsole } from '../support/console/console-page.ts';
+import { type OpenPage, openPage } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
 import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
 const SOON = { interval: 80, timeout: 10_000 };
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole();
 
 async function openNewRule(options: object = {}): Promise<OpenPage> {
   const open = await openPage(browser, p.url, '/console/', options);
@@ -45,12 +43,7 @@ async function topUp(page: Page): Promise<void> {
 
 describeReal('chromium', 'a rule that tops up a wallet', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
     await rulesOf(p, await p.clientToken()).created(limit({ name: 'Daily maximum', priority: 9 }));
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
   });
 
   it.each([

@@ -1,16 +1,14 @@
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { signIn } from '../support/console/console-page.ts';
-import { type OpenPage, openPage, startBrowser, takePicture } from '../support/harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import type { Locator, Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { signIn, useConsole } from '../support/console/console-page.ts';
+import { type OpenPage, openPage, takePicture } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const SOON = { interval: 80, timeout: 10_000 };
 /** No double has all of its digits. */
 const EXACT = '0.1000000000000000000001';
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole();
 
 async function openConsole(place = ''): Promise<OpenPage> {
   const open = await openPage(browser, p.url, '/console/');
@@ -96,14 +94,6 @@ async function typeTransfer(page: Page): Promise<void> {
 }
 
 describeReal('chromium', 'rules in the console', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('a rule is created with a preview; of concurrent edits the later one sees both versions; the history has all', async () => {
     await using first = await openConsole();
     const { page } = first;

@@ -7,6 +7,7 @@ import { buildSchema, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAst } from 'vitest/node';
 import { readConfig } from '../../src/platform/config/config.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { temporaryFile } from '../support/harness/temporary-file.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
@@ -20,10 +21,9 @@ const OTHER = '{ me { nodeId } }';
 
 let p: Portcullis;
 let off: Portcullis;
-let file: Awaited<ReturnType<typeof temporaryFile>>;
+const file = beforeTests(() => temporaryFile('operations.json', { other: OTHER }));
 
 beforeAll(async () => {
-  file = await temporaryFile('operations.json', { other: OTHER });
   [p, off] = await Promise.all([
     startPortcullis({ env: { CONSOLE: 'on', GRAPHQL_PERSISTED: 'only', GRAPHQL_PERSISTED_FILE: file.path } }),
     startPortcullis({ env: { CONSOLE: 'off', GRAPHQL_PERSISTED: 'only', GRAPHQL_PERSISTED_FILE: file.path } }),
@@ -32,7 +32,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all([p, off].map((each) => each?.[Symbol.asyncDispose]()));
-  await file?.[Symbol.asyncDispose]();
 });
 
 interface Raw {

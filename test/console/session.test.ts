@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
 import { RevokeSessionsDocument } from '../graphql/generated/graphql.ts';
 import {
   accountOf,
@@ -12,16 +12,16 @@ import {
   signIn,
   signOut,
   tryToSignIn,
+  useConsole,
 } from '../support/console/console-page.ts';
 import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
-import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
 /** The page of the cases that have no clock of their own. */
-let open: OpenPage;
+const open = beforeTests(() => openConsole(browser, p));
 
 /** The page, its document loaded anew and nothing kept: nobody is signed in. */
 async function anew(): Promise<Page> {
@@ -91,15 +91,6 @@ async function changeable() {
 const ACTIONS = /^(?:New rule|(?:Disable|Activate) the rule|Import users|Cancel migration|Correct here|Erase user)$/;
 
 describeReal('chromium', 'the session of the console', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
-    open = await openConsole(browser, p);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('D3-40: begins with a link, a username and a password, survives a reload, and keeps no secret readable by scripts', async () => {
     const page = await anew();
     const clientId = p.demo.console_client_id;

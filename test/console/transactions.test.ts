@@ -1,5 +1,5 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
 import {
   beginAt,
   expectQuiet,
@@ -9,20 +9,21 @@ import {
   SOON,
   shown,
   signIn,
+  useConsole,
   waitForUpdates,
 } from '../support/console/console-page.ts';
-import { type Relay, startRelay } from '../support/console/relay.ts';
+import { startRelay } from '../support/console/relay.ts';
 import { createdClient } from '../support/graphql/administration.ts';
-import { type OpenPage, startBrowser, takePicture } from '../support/harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { takePicture } from '../support/harness/browser.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { notify, registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
-let p: Portcullis;
-let browser: Browser;
-let relay: Relay;
+const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const relay = beforeTests(() => startRelay(p.url));
 /** The page of the cases that have no clock of their own; it comes by the relay. */
-let open: OpenPage;
+const open = beforeTests(() => openConsole(browser, relay));
 
 /** The ids of the first rows. */
 async function top(page: Page, count?: number): Promise<string[]> {
@@ -54,17 +55,6 @@ const LATER = { updated_at: '2026-11-21T10:40:00Z' };
 const TOKEN_SECONDS = 3;
 
 describeReal('chromium', 'the transactions of the console', () => {
-  beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
-    relay = await startRelay(p.url);
-    open = await openConsole(browser, relay);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await relay?.[Symbol.asyncDispose]();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('appear and change with each notification, the latest on top', async () => {
     const [first = '', second = ''] = await registered(p, 2);
     const page = await beginAt(open, p.demo, '#/transactions');

@@ -1,10 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { beginAt, beginSignedOut, openConsole, signIn, tryToSignIn } from '../support/console/console-page.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, inject, it } from 'vitest';
+import {
+  beginAt,
+  beginSignedOut,
+  openConsole,
+  signIn,
+  tryToSignIn,
+  useConsole,
+} from '../support/console/console-page.ts';
 import { XSS } from '../support/console/xss-strings.ts';
-import { type OpenPage, startBrowser } from '../support/harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { notification } from '../support/webhook/fixture.ts';
 
@@ -23,8 +30,7 @@ const NODE = { type: 'img', key: null, ref: null, __v: 1, props: { src: 'x', one
 /** Each text under a name in turn, so that no two fields of a row have the same. */
 const text = (at: number) => XSS[at % XSS.length] ?? '';
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
 
 const rows = () => p.service.context.database.db.unscoped('test');
 const times = { created_at: AT, updated_at: AT };
@@ -222,13 +228,12 @@ async function expectNothingRan(): Promise<void> {
 }
 
 /** The page of all cases, and the texts of the dialogs that it has opened. */
-let open: OpenPage;
+const open = beforeTests(() => openConsole(browser, p));
 const dialogs: string[] = [];
 let poisoned: Poisoned;
 
 describeReal('chromium', 'hostile texts in the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
     const { accountId, walletId } = await poisonAccounts();
     poisoned = {
       ...{ accountId, walletId, ruleIds: await poisonRules(walletId) },
@@ -236,16 +241,11 @@ describeReal('chromium', 'hostile texts in the console', () => {
     };
     await poisonTransactions();
     await poisonRecords();
-    open = await openConsole(browser, p);
     open.page.setDefaultTimeout(8_000);
     open.page.on('dialog', (dialog) => {
       dialogs.push(dialog.message());
       void dialog.dismiss();
     });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
   });
 
   it('are at least 40, all different', () => {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { ConfigError } from '../../src/platform/config/config.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { portcullis } from '../support/cli/in-process.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { migrateWith, type TwoRoles, twoRoles } from '../support/harness/database-roles.ts';
 import { freshDatabase } from '../support/services/isolation.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
@@ -156,12 +157,10 @@ const FAULTS: Fault[] = [
 ];
 
 describeReal('postgres', 'inconsistent database URLs', () => {
-  let roles: TwoRoles;
+  const roles = beforeTests(twoRoles);
   beforeAll(async () => {
-    roles = await twoRoles();
     await migrateWith(roles);
   });
-  afterAll(() => roles[Symbol.asyncDispose]());
 
   it.each(FAULTS)('$name: nothing is migrated or granted, and the error says what to change', async (fault) => {
     const before = await grantsIn(roles);

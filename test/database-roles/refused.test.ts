@@ -5,7 +5,8 @@ import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retenti
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { eraseCall } from '../support/audit/chain-fixture.ts';
 import { sealsIn } from '../support/harness/audit-seals.ts';
-import { migrateWith, type TwoRoles, twoRoles } from '../support/harness/database-roles.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { migrateWith, twoRoles } from '../support/harness/database-roles.ts';
 import { type PostgresClient, withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -83,11 +84,10 @@ const STATEMENTS = [
 ];
 
 describeReal('postgres', 'the service role', () => {
-  let roles: TwoRoles;
+  const roles = beforeTests(twoRoles);
   let owned: Database;
   let served: Database;
   beforeAll(async () => {
-    roles = await twoRoles();
     await migrateWith(roles);
     owned = await openDatabase({ url: roles.owner });
     served = await openDatabase({ url: roles.service });
@@ -98,7 +98,6 @@ describeReal('postgres', 'the service role', () => {
   afterAll(async () => {
     await owned[Symbol.asyncDispose]();
     await served[Symbol.asyncDispose]();
-    await roles[Symbol.asyncDispose]();
   });
 
   let id: string;

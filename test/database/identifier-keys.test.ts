@@ -6,10 +6,14 @@ import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts'
 import { codePoints, differing, texts } from '../support/lib/identifier-keys.ts';
 import { describeReal } from '../support/services/real.ts';
 
-/** Sixteen code points a text: test/long/identifier-keys.test.ts has each alone. */
+/** Those that are assigned, and some of the others, which all are their own keys: test/long/identifier-keys.test.ts has all. */
+const points = [...codePoints()].filter(
+  (point) => point % 61 === 0 || /\P{C}|\p{Cf}|\p{Cc}/u.test(String.fromCodePoint(point)),
+);
+
+/** Sixteen code points a text. */
 function packed(): string[] {
-  const points = [...codePoints()];
-  return Array.from({ length: points.length / 16 }, (_, at) =>
+  return Array.from({ length: Math.ceil(points.length / 16) }, (_, at) =>
     String.fromCodePoint(...points.slice(at * 16, at * 16 + 16)),
   );
 }
@@ -44,8 +48,8 @@ describe('D3-35 D7-11: the key of a text', () => {
     expect(identifierKey(one)).not.toBe(identifierKey(other));
   });
 
-  it('of a key is the key itself, for all code points and random texts', () => {
-    const changed = [...codePoints()].map((point) => identifierKey(String.fromCodePoint(point)));
+  it('of a key is the key itself, for assigned code points and random texts', () => {
+    const changed = points.map((point) => identifierKey(String.fromCodePoint(point)));
     expect(changed.filter((key) => identifierKey(key) !== key)).toEqual([]);
     fc.assert(fc.property(texts, (text) => identifierKey(identifierKey(text)) === identifierKey(text)));
   });
@@ -59,7 +63,7 @@ describe('D3-35 D7-11: the key of a text', () => {
       }),
     );
     // A regular expression that ignores case folds by the same table of the Unicode Character Database.
-    const folded = [...codePoints()].map((point) => String.fromCodePoint(point)).filter((one) => /\p{L}/u.test(one));
+    const folded = points.map((point) => String.fromCodePoint(point)).filter((one) => /\p{L}/u.test(one));
     const others = folded.filter((one) => {
       const key = identifierKey(one);
       return key !== '' && key !== one.normalize() && !new RegExp(`^${key}$`, 'iu').test(one.normalize());
@@ -69,8 +73,8 @@ describe('D3-35 D7-11: the key of a text', () => {
 });
 
 const compared = (database: () => Parameters<typeof differing>[0]) => {
-  it('D3-35: is the same in SQL, for all code points and random texts', async () => {
-    const all = [...packed(), ...fc.sample(texts, 20_000)];
+  it('D3-35: is the same in SQL, for assigned code points and random texts', async () => {
+    const all = [...packed(), ...fc.sample(texts, 5_000)];
     for (let at = 0; at < all.length; at += 10_000) {
       expect(await differing(database(), all.slice(at, at + 10_000))).toEqual([]);
     }

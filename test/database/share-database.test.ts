@@ -5,16 +5,15 @@ import { silentLog } from '../../src/lib/log.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { shareDatabase } from '../../src/platform/database/share-database.ts';
 import { sqlState, violatedConstraint } from '../../src/platform/database/sql-state.ts';
-import { type EmbeddedDatabase, embeddedDatabase } from '../support/harness/databases.ts';
-import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { embeddedDatabase } from '../support/harness/databases.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
-let folder: TestFolder;
-let own: EmbeddedDatabase;
+const folder = beforeTests(emptyFolder);
+const own = beforeTests(embeddedDatabase);
 let linked: Database;
 let sharing: AsyncDisposableStack;
 beforeAll(async () => {
-  folder = await emptyFolder();
-  own = await embeddedDatabase();
   sharing = new AsyncDisposableStack();
   await shareDatabase({ db: own.db, dataDir: folder.path, log: silentLog }, sharing);
   linked = await openDatabase({ instance: folder.path });
@@ -22,8 +21,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await linked?.[Symbol.asyncDispose]();
   await sharing?.disposeAsync();
-  await own?.[Symbol.asyncDispose]();
-  await folder?.[Symbol.asyncDispose]();
 });
 
 const both = () => [own, linked].map(({ db }) => db.unscoped('test'));

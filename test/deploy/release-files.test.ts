@@ -2,11 +2,12 @@ import { execFile, execFileSync } from 'node:child_process';
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { sbomOf } from '../../scripts/sbom.ts';
 import { manifest } from '../support/deploy/files.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { findOnPath } from '../support/services/commands.ts';
-import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 import { ROOT } from '../support/start/process.ts';
 
 const execute = promisify(execFile);
@@ -19,7 +20,7 @@ const version = manifest.version.endsWith('-dev') ? `${manifest.version}+${commi
 const SOURCE = `portcullis-${version}.tar.gz`;
 
 describe.skipIf(lacking.length > 0)('the files of a release', () => {
-  let folder: TestFolder;
+  const folder = beforeTests(emptyFolder);
   let made: string;
   const signers = () => join(folder.path, 'allowed_signers');
 
@@ -46,13 +47,11 @@ describe.skipIf(lacking.length > 0)('the files of a release', () => {
   }
 
   beforeAll(async () => {
-    folder = await emptyFolder();
     const key = join(folder.path, 'key');
     await execute('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a test', '-f', key]);
     await writeFile(signers(), `release namespaces="portcullis-release" ${await readFile(`${key}.pub`, 'utf8')}`);
     made = await make('first');
   });
-  afterAll(() => folder?.[Symbol.asyncDispose]());
 
   it('are signed, and the signature and every digest verify', () => {
     expect(() => verify(made)).not.toThrow();

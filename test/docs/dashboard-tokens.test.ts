@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { type Block, blocksOf } from '../support/docs/markdown.ts';
 import { createdClient } from '../support/graphql/administration.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { logged, notify } from '../support/realtime/live.ts';
 import { ROOT } from '../support/start/process.ts';
 
@@ -20,17 +20,15 @@ const PROGRAMS = BLOCKS.filter(({ info }) => info === '');
 const PRINTING = 3;
 const STARTED = PROGRAMS.slice(0, inject('isThorough') ? PROGRAMS.length : PRINTING);
 
-let p: Portcullis;
+const p = usePortcullis();
 let folder: string;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   folder = await mkdtemp(join(tmpdir(), 'portcullis-dashboard-'));
   for (const name of ['node_modules', 'schema']) await symlink(join(ROOT, name), join(folder, name));
   for (const { info, text: source } of FILES) await writeFile(join(folder, info), source);
 });
 afterAll(async () => {
-  await p[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 });
 

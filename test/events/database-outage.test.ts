@@ -12,6 +12,7 @@ import {
   untilMembers,
   workerHere,
 } from '../support/events/worker-fixture.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startOnRealServers } from '../support/harness.ts';
 import { scrape } from '../support/observability/scrape.ts';
 import { type FaultProxy, faultProxy } from '../support/services/fault-proxy.ts';
@@ -21,11 +22,10 @@ import { describeReal } from '../support/services/real.ts';
 const FROZEN_MS = 2_000;
 
 describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is unavailable', () => {
-  let gateway: Portcullis;
+  const gateway = beforeTests(() => startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } }));
   let worker: Portcullis;
   let proxy: FaultProxy;
   beforeAll(async () => {
-    gateway = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
     const { DATABASE_URL: url = '' } = gateway.env;
     proxy = await faultProxy(Number(new URL(url).port));
     worker = await workerHere(gateway, { env: { DATABASE_URL: proxy.urlOf(url) } });
@@ -34,7 +34,6 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is unava
   afterAll(async () => {
     proxy.set('passing');
     await worker?.[Symbol.asyncDispose]();
-    await gateway?.[Symbol.asyncDispose]();
     await proxy?.[Symbol.asyncDispose]();
   });
 

@@ -19,7 +19,8 @@ import {
   workerHere,
   workerProcess,
 } from '../support/events/worker-fixture.ts';
-import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startOnRealServers } from '../support/harness.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { freeze } from '../support/services/freeze.ts';
 import { kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
@@ -226,13 +227,11 @@ describeReal('kafka', 'broker faults', () => {
   });
 
   describeReal(['postgres', 'redis'], 'a worker killed between an effect and its offset commit', () => {
-    let gateway: Portcullis;
-    beforeAll(async () => {
-      gateway = await startOnRealServers({
+    const gateway = beforeTests(() =>
+      startOnRealServers({
         env: { KAFKA_BROKERS: kafka.server.brokers, PORTCULLIS_ROLE: 'gateway' },
-      });
-    });
-    afterAll(() => gateway?.[Symbol.asyncDispose]());
+      }),
+    );
 
     it('D6-02 D6-17: the next worker gets the notification again, and no event is duplicated', async () => {
       const { proxy, directly } = kafka;

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, it } from 'vitest';
+import { beforeAll, it } from 'vitest';
 import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from '../support/events/worker-fixture.ts';
 import { expectAllOnce, load, widenTopics } from '../support/events/worker-load.ts';
-import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startOnRealServers } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
 // The one that is killed is a process of its own, and the group gives it six seconds.
 describeReal(['postgres', 'redis', 'kafka'], 'workers that share the partitions', () => {
-  let gateway: Portcullis;
+  const gateway = beforeTests(() => startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } }));
   beforeAll(async () => {
-    gateway = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
     await widenTopics(gateway);
   });
-  afterAll(() => gateway?.[Symbol.asyncDispose]());
 
   it('D1-12 D6-17: three workers join, one is killed, one leaves and one is added: nothing is lost or duplicated', async () => {
     const kafka = kafkaOf(gateway);

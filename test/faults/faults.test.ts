@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Cluster, startCluster } from '../support/faults/cluster.ts';
 import { killed, rollingRestart, underFault } from '../support/faults/faults.ts';
 import { NOTHING_AMISS, READERS } from '../support/faults/findings.ts';
 import { sharedStores } from '../support/faults/shared-stores.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { describeReal } from '../support/services/real.ts';
 
 /** A part of what the machine bears; test/long/faults.test.ts has all of it. */
@@ -30,11 +31,7 @@ function causesOf({ replicas }: Cluster, correlationIds: readonly string[]): str
 }
 
 describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
-  let cluster: Cluster;
-  beforeAll(async () => {
-    cluster = await startCluster(['all', 'all'], { partitions: 3, stores: sharedStores });
-  });
-  afterAll(() => cluster?.[Symbol.asyncDispose]());
+  const cluster = beforeTests(() => startCluster(['all', 'all'], { partitions: 3, stores: sharedStores }));
 
   it('D6-10 D6-16 D6-18: when a replica is killed, each acknowledged notification is applied once and every reader sees each change once', async () => {
     const { amiss, answers } = await underFault(cluster, killed('all', 0), PACE);

@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RpcProvider, RpcProviderError } from '../../src/features/gas-fee/rpc-provider.service.ts';
 import { type FakeNode, fakeNode, honest } from '../support/gas-fee/node.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 
-let fake: FakeNode;
+const fake = beforeTests(fakeNode);
 let node: RpcProvider;
 
 beforeAll(async () => {
-  fake = await fakeNode();
   const url = new URL('/v3/a-key?also=a-key', fake.url);
   url.username = 'user';
   url.password = 'p@ss';
@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await node.close();
-  await fake[Symbol.asyncDispose]();
 });
 
 it('4.9-05 D8-03: requests the chain id and the fees of recent blocks from the whole URL', async () => {

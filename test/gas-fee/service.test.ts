@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type FakeNode, fakeNode } from '../support/gas-fee/node.ts';
+import { fakeNode } from '../support/gas-fee/node.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const [NETWORK, DEAD] = [randomUUID(), randomUUID()];
-let fake: FakeNode;
+const fake = beforeTests(fakeNode);
 let p: Portcullis;
 
 beforeAll(async () => {
-  fake = await fakeNode();
   const dead = await fakeNode();
   await dead[Symbol.asyncDispose]();
   p = await startPortcullis({
@@ -17,7 +17,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await p[Symbol.asyncDispose]();
-  await fake[Symbol.asyncDispose]();
 });
 
 const UNREACHABLE = 'unavailable: no answer (ECONNREFUSED)';

@@ -5,19 +5,17 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Capture } from '../../src/gateway/exchange/capture.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 const agent = new Agent({ keepAlive: true });
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.loginToken();
 });
 afterAll(async () => {
   agent.destroy();
-  await p[Symbol.asyncDispose]();
 });
 
 /** What the product keeps of each request from now on, until it lets go of it. */

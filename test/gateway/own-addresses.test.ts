@@ -3,18 +3,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { replaceOwnAddresses } from '../../src/gateway/proxy/headers.ts';
 import { type Forwarder, startForwarder } from '../support/gateway/forwarder.ts';
 import { request, sendRaw, watched } from '../support/gateway/raw.ts';
-import { type RawUpstream, startRawUpstream } from '../support/gateway/raw-upstream.ts';
+import { startRawUpstream } from '../support/gateway/raw-upstream.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 
 const PUBLIC = 'https://api.example/custody';
 
-let raw: RawUpstream;
+const raw = beforeTests(() => startRawUpstream((socket) => socket.write(answer, 'latin1')));
 let answer = '';
 let f: Forwarder;
 /** The host and port of the service. */
 let own: string;
 
 beforeAll(async () => {
-  raw = await startRawUpstream((socket) => socket.write(answer, 'latin1'));
   own = new URL(raw.url).host;
   const service = (at: string) => ({ at, breaker: { failures: 1_000 } });
   f = await startForwarder({
@@ -25,7 +25,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await f[Symbol.asyncDispose]();
-  await raw[Symbol.asyncDispose]();
 });
 
 /** The value of a header field that a client receives for the one that the service sends; `{own}` is its host. */

@@ -2,7 +2,8 @@ import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { type StrippingProxy, startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
+import { startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
 import { basic, notification } from '../support/webhook/fixture.ts';
@@ -10,18 +11,16 @@ import { basic, notification } from '../support/webhook/fixture.ts';
 const PREFIX = '/custody';
 const METADATA = '/.well-known/oauth-authorization-server';
 
-let proxy: StrippingProxy;
+const proxy = beforeTests(() => startStrippingProxy(PREFIX));
 let p: Portcullis;
 let base: string;
 beforeAll(async () => {
-  proxy = await startStrippingProxy(PREFIX);
   base = `${proxy.origin}${PREFIX}`;
   p = await startPortcullis({ env: { PUBLIC_URL: base, CONSOLE: 'on' } });
   proxy.lead(p.url);
 });
 afterAll(async () => {
   await p[Symbol.asyncDispose]();
-  await proxy[Symbol.asyncDispose]();
 });
 
 const insecure = { [oauth.allowInsecureRequests]: true };

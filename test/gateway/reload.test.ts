@@ -6,10 +6,11 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { type ChangingFile, changingFile, hangUp, logLine, tableText } from '../support/gateway/reloaded.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { startOnRealServers } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
-import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
+import { emptyFolder, startedFolder } from '../support/start/folders.ts';
 import { printed, type Running, spawnCli, spawnInstance, startInstance } from '../support/start/process.ts';
 
 // Each starts processes, on machines that are busy with other tests.
@@ -19,19 +20,17 @@ function tableWith(...paths: string[]): string {
   return tableText({ endpoints });
 }
 
-let folder: TestFolder;
+const folder = beforeTests(startedFolder);
 let file: ChangingFile;
 let instance: Running;
 
 beforeAll(async () => {
-  folder = await startedFolder();
   file = await changingFile(tableWith('/there'));
   instance = await startInstance({ DATA_DIR: folder.path, GATEWAY_CONFIG: file.path });
 });
 afterAll(async () => {
   await instance[Symbol.asyncDispose]();
   await file[Symbol.asyncDispose]();
-  await folder[Symbol.asyncDispose]();
 });
 
 async function statusesOf(...paths: string[]): Promise<number[]> {

@@ -4,23 +4,25 @@ import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { recordOf } from '../support/audit/records.ts';
-import { startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { startUpstream } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { openSocket, request } from '../support/gateway/raw.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-let upstream: TestUpstream;
+const upstream = beforeTests(() =>
+  startUpstream((req, res) => {
+    req.resume();
+    answer(req, res);
+  }),
+);
 let answer: RequestListener;
 let p: Portcullis;
 const lines: string[] = [];
 
 beforeAll(async () => {
-  upstream = await startUpstream((req, res) => {
-    req.resume();
-    answer(req, res);
-  });
   const endpoint = { methods: ['POST', 'GET'], path: '/v1/echo', services: ['accounts'], visibility: 'public' };
   const quiet = { ...endpoint, path: '/v1/quiet', doNotLog: true };
   const changed = { ...endpoint, path: '/v1/changed', mask: ['iban'], unmask: ['page_token'] };
@@ -36,7 +38,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await p[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
 });
 
 async function recorded(act: RequestListener, body?: string, path = '/v1/echo', more: Record<string, string> = {}) {

@@ -1,26 +1,20 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { REQUEST_BYTES } from '../../src/platform/held-memory.ts';
-import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
+import { startForwarder, startUpstream } from '../support/gateway/forwarder.ts';
 import { begun, openSocket, readAnswer, request, sendRaw, UPGRADE, watched } from '../support/gateway/raw.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
 let handle: Handler;
-let upstream: TestUpstream;
-let f: Forwarder;
-
-beforeAll(async () => {
-  upstream = await startUpstream((req, res) => handle(req, res));
-  f = await startForwarder({ services: { plain: { at: upstream.url, max_body_bytes: 0, websockets: 1 } } });
-});
-afterAll(async () => {
-  await f[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const upstream = beforeTests(() => startUpstream((req, res) => handle(req, res)));
+const f = beforeTests(() =>
+  startForwarder({ services: { plain: { at: upstream.url, max_body_bytes: 0, websockets: 1 } } }),
+);
 
 describe('an upstream response', () => {
   it('D2-10: its head is passed on before its body begins', async () => {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
 /** Of each service an endpoint, and some of several and of none. */
@@ -73,17 +74,10 @@ describe('X-Target-Server with remote services', () => {
 
 /** Which tokens an endpoint accepts is proven in token-matrix.test.ts. */
 describe('/v1/discovers/**', () => {
-  let upstream: TestUpstream;
-  let p: Portcullis;
-
-  beforeAll(async () => {
-    upstream = await startUpstream((req, res) => res.writeHead(200, { 'x-method': req.method ?? '' }).end(req.url));
-    p = await startPortcullis({ env: { DISCOVERS_UPSTREAM_URL: `${upstream.url}/mesh` } });
-  });
-  afterAll(async () => {
-    await p[Symbol.asyncDispose]();
-    await upstream[Symbol.asyncDispose]();
-  });
+  const upstream = beforeTests(() =>
+    startUpstream((req, res) => res.writeHead(200, { 'x-method': req.method ?? '' }).end(req.url)),
+  );
+  const p = beforeTests(() => startPortcullis({ env: { DISCOVERS_UPSTREAM_URL: `${upstream.url}/mesh` } }));
 
   const discoverToken = () => {
     const claims = apiClaims(p, { token_use: undefined, client_id: undefined, sub: 'node-7' });

@@ -204,18 +204,16 @@ describeReal(['postgres', 'redis'], 'on every replica', () => {
     ['over one Redis', startOnSharedStores],
     ['each with its own cache', startPortcullis],
   ])('%s', (_name, start) => {
-    let p: Portcullis;
+    const p = beforeTests(() => start({ overrides }));
     let replica: Portcullis;
     let token: string;
     beforeAll(async () => {
-      p = await start({ overrides });
       await makeLoginsCheap(p);
       replica = await startReplica(p, { overrides });
       token = await p.clientToken();
     });
     afterAll(async () => {
       await replica[Symbol.asyncDispose]();
-      await p[Symbol.asyncDispose]();
     });
 
     it('D3-07, D3-23: the access of a disabled client ends here at once and on a replica at its next poll, and stays revoked', async () => {

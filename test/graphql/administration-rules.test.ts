@@ -6,13 +6,12 @@ import {
   createdSupervisor,
   grantStatus,
   login,
-  MISSING,
   operate,
   PASSWORD,
   tokenStatus,
 } from '../support/graphql/administration.ts';
 import { usePortcullis } from '../support/harness.ts';
-import { addClient, rows } from '../support/oauth/clients.ts';
+import { addClient } from '../support/oauth/clients.ts';
 import {
   ClientDocument,
   type ClientInput,
@@ -182,43 +181,6 @@ describe("a client's own token", () => {
     const { result } = await operate(p, person.access_token, SetClientStatusDocument, { id, status: 'DISABLED' });
     expect(result).toMatchObject({ __typename: 'Client', status: 'DISABLED' });
     expect(await tokenStatus(p, person.access_token)).toBe(401);
-  });
-});
-
-describe('objects of another node', () => {
-  it('D4-01: get the same bytes as unknown ids, in each mutation and query', async () => {
-    const other = p.demo.other_node;
-    const [foreign] = await rows(p).run((k) =>
-      k.selectFrom('supervisors').select('id').where('node_id', '=', other.node_id),
-    );
-    const NOT_FOUND = { result: { __typename: 'NotFoundError', message: 'not found' } };
-    const clientIds = [other.client.client_id, MISSING, 'no-uuid', ''];
-    const supervisorIds = [foreign?.id ?? '', MISSING, 'no-uuid', ''];
-    for (const id of clientIds) {
-      expect(await operate(p, token, ClientDocument, { id })).toEqual({ client: null });
-      expect(await operate(p, token, UpdateClientDocument, { id, input: INPUT })).toEqual(NOT_FOUND);
-      expect(await operate(p, token, RotateClientSecretDocument, { id })).toEqual(NOT_FOUND);
-      expect(await operate(p, token, SetClientStatusDocument, { id, status: 'DISABLED' })).toEqual(NOT_FOUND);
-    }
-    for (const id of supervisorIds) {
-      expect(await operate(p, token, SetSupervisorStatusDocument, { id, status: 'DISABLED' })).toEqual(NOT_FOUND);
-      expect(await operate(p, token, SetSupervisorPasswordDocument, { id, password: PASSWORD })).toEqual(NOT_FOUND);
-      expect(await operate(p, token, SetSupervisorRoleDocument, { id, role: 'viewer' })).toEqual(NOT_FOUND);
-      expect(await operate(p, token, UnlockSupervisorDocument, { id })).toEqual(NOT_FOUND);
-      expect(await operate(p, token, RevokeSessionsDocument, { supervisorId: id })).toEqual(NOT_FOUND);
-    }
-    expect(await p.clientToken(other.client)).toMatch(/^ey/);
-  });
-
-  it('D4-01: are in no list', async () => {
-    const { json } = await p.call('POST', '/graphql', {
-      token: await p.clientToken(p.demo.other_node.client),
-      json: { query: '{ clients { totalCount edges { node { id } } } supervisors { totalCount } }' },
-    });
-    expect(json.data).toEqual({
-      clients: { totalCount: 1, edges: [{ node: { id: p.demo.other_node.client.client_id } }] },
-      supervisors: { totalCount: 1 },
-    });
   });
 });
 

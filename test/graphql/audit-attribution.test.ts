@@ -1,9 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
-import { beforeTests } from '../support/harness/before-tests.ts';
-import { startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 
-const p = beforeTests(() => startPortcullis());
+const p = usePortcullis();
 const PASSWORD = 'right horse battery';
 const TYPED = 'a password in the field of the username';
 

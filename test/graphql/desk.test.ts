@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { applied } from '../support/console/console-page.ts';
 import { createdClient } from '../support/graphql/administration.ts';
-import { beforeTests } from '../support/harness/before-tests.ts';
-import { startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 import { registered } from '../support/realtime/live.ts';
 
-const p = beforeTests(() => startPortcullis());
+const p = usePortcullis();
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 
 async function ask(query: string, token: string, variables = {}) {

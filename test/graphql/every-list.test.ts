@@ -170,6 +170,16 @@ describe.each(everyList)('%s', (name, list, turn) => {
     expect(fixture.faults).toEqual([]);
   });
 
+  it('DG-12: rejects a cursor of which any byte was changed', async () => {
+    const bytes = Buffer.from(firstCursors[name] ?? '', 'base64url');
+    const changed = inTurn([...bytes.keys()], EVERY, turn).map((at) => {
+      const forged = Buffer.from(bytes);
+      forged.writeUInt8((bytes[at] ?? 0) ^ 1, at);
+      return { after: forged.toString('base64url') };
+    });
+    expect(new Set(await messagesTo(list, changed))).toEqual(new Set(['after: is not a cursor of this list']));
+  });
+
   it('DG-02: counts its rows only when totalCount is requested', async () => {
     const [bare] = await statementsOf(askingFor(list, 'edges { cursor } pageInfo { hasNextPage }'), [{}]);
     const [counted] = await statementsOf(askingFor(list, 'totalCount edges { cursor } pageInfo { hasNextPage }'), [{}]);

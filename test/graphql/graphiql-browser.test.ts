@@ -1,15 +1,14 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type OpenPage, openPage, openTab, paste, startBrowser, takePicture } from '../support/harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../support/harness.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, inject, it } from 'vitest';
+import { useConsole } from '../support/console/console-page.ts';
+import { type OpenPage, openPage, openTab, paste, takePicture } from '../support/harness/browser.ts';
 import { notify } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const SOON = { interval: 80 };
 const WRONG_TOKEN = '"message": "401 unauthorized: the token under Headers is unknown, or it has ended"';
 
-let p: Portcullis;
-let browser: Browser;
+const { p, browser } = useConsole();
 let token: string;
 /** GraphiQL, from its first sight on; Swagger UI where nobody has authorized, and where the demo's client has. */
 let graphiql: OpenPage;
@@ -84,18 +83,12 @@ async function toTheTop(page: Page): Promise<void> {
 
 describeReal('chromium', 'in a browser', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
     swagger = await openPage(browser, p.url, '/swagger/');
     authorized = await openTab(swagger.page.context(), `${p.url}/swagger`);
     await authorize(authorized.page, p.demo.client.client_secret);
     await authorized.page.getByRole('button', { name: 'Close' }).first().click();
     graphiql = await openGraphiql();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await p?.[Symbol.asyncDispose]();
-  });
-
   it('D2-16: GraphiQL opens without a token, says where to get and put one, and then shows the accounts', async () => {
     const { page } = graphiql;
     await expect.poll(() => shown(page), SOON).toContain('No token yet: put one under Headers');

@@ -1,14 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { WalletRulePreviews } from '../../src/features/wallet-rules/preview.service.ts';
 import { runCooperatively } from '../../src/lib/yielding.ts';
 import { heldMemory } from '../../src/platform/waiting-request.ts';
-import { type Fixture, startFixture, until } from '../support/graphql/fixture.ts';
+import { startFixture, until } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 
 const PREVIEW = '{ previewWallet(walletId: "w", facts: { balances: [] }) { rules { name } } }';
 const TWO_SLICES_MS = 10;
 
-let fixture: Fixture;
+const fixture = beforeTests(() =>
+  startFixture({
+    services: { walletRulePreviews: { previewWallet } as unknown as WalletRulePreviews },
+  }),
+);
 /** The pieces of work that were done for each wallet preview, and why the others were not. */
 let pieces: number[] = [];
 let reasons: unknown[] = [];
@@ -29,12 +34,6 @@ async function previewWallet(): Promise<never> {
   }
 }
 
-beforeAll(async () => {
-  fixture = await startFixture({
-    services: { walletRulePreviews: { previewWallet } as unknown as WalletRulePreviews },
-  });
-});
-afterAll(() => fixture[Symbol.asyncDispose]());
 beforeEach(() => {
   pieces = [];
   reasons = [];

@@ -1,10 +1,10 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../../src/api/graphql/execution/error-masking.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 
 const ROWS = 90;
@@ -22,10 +22,9 @@ const TOO_LARGE = {
   ],
 };
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   const at = '2026-11-21T10:00:00Z';
   const account = {
@@ -40,7 +39,6 @@ beforeAll(async () => {
     k.insertInto('accounts').values(Array.from({ length: ROWS }, () => ({ ...account, id: crypto.randomUUID() }))),
   );
 });
-afterAll(() => p?.[Symbol.asyncDispose]());
 
 const post = (json: unknown, headers: Record<string, string> = {}) =>
   p.call('POST', '/graphql', { token, headers, json });

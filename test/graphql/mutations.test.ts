@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { OTHER_NODE, useFixture } from '../support/graphql/fixture.ts';
-import {
-  RegisterTransactionDocument,
-  type RegisterTransactionInput,
-  TransactionDocument,
-} from './generated/graphql.ts';
+import { useFixture } from '../support/graphql/fixture.ts';
+import { RegisterTransactionDocument, type RegisterTransactionInput } from './generated/graphql.ts';
 
 const fixture = useFixture();
 
@@ -26,36 +22,11 @@ describe('registerTransaction', () => {
     expect(await register(INPUT)).toEqual(registered);
   });
 
-  it('DG-03: applies notifications that arrived before', async () => {
-    await fixture.notify('early', 3, { gas_used: 21_000, transaction_hash: '0xabc' });
-    const registered = await register({ id: 'early', collection: 'USER_TRANSACTIONS', type: 1 });
-    expect(registered).toMatchObject({ status: 'DONE', gasUsed: '21000', transactionHash: '0xabc' });
-  });
-
   it('D6-01: a type that is unknown in the collection is stored, returned and flagged', async () => {
     const known = await register({ id: 'known-type', collection: 'USER_TRANSACTIONS', type: 10 });
     expect(known).toMatchObject({ type: 10, typeFlagged: false });
     const unknown = await register({ id: 'unknown-type', collection: 'USER_TRANSACTIONS', type: 11 });
     expect(unknown).toMatchObject({ type: 11, typeName: null, typeFlagged: true });
-  });
-
-  it.each([
-    ['another type', { ...INPUT, type: 2 }],
-    ['another collection', { ...INPUT, collection: 'OTC_TRANSACTIONS' as const }],
-  ])('DG-03: an id that is already registered with %s is a DuplicateError', async (_name, input) => {
-    expect(await register(input)).toEqual({
-      __typename: 'DuplicateError',
-      message: 'the id is already registered',
-      reason: 'duplicate_id',
-    });
-  });
-
-  it('D4-01: an id of another node is a DuplicateError too, without more detail', async () => {
-    const token = fixture.newToken({ nodeId: OTHER_NODE });
-    await register(INPUT);
-    expect(await register(INPUT, token)).toEqual(await register({ ...INPUT, type: 2 }));
-    const { transaction } = await fixture.run(TransactionDocument, { id: INPUT.id }, { token });
-    expect(transaction).toBeNull();
   });
 
   it.each([

@@ -1,3 +1,4 @@
+import { serverAudits } from 'graphql-http';
 import { afterAll, describe, expect, it } from 'vitest';
 import { closeSockets, rawSocket } from '../support/graphql/sockets.ts';
 import { CSV, filePart, formHeaders, formOf, MAP, OPERATIONS, sendRaw } from '../support/graphql/upload-requests.ts';
@@ -202,12 +203,24 @@ const ACCEPTS: [accept: string, type: string, invalid: number][] = [
   ['text/plain, */*;q=0.1', JSON_TYPE, 400],
 ];
 
+it('D2-15: HEAD of /graphql is rejected with 404', async () => {
+  for (const headers of [{}, { accept: 'text/html' }]) {
+    expect((await p.call('HEAD', '/graphql', { token: await p.clientToken(), headers })).status).toBe(404);
+  }
+});
+
+/** Documents that are not executed: no GraphQL, an unknown field, a missing argument, a variable of another type. */
+const INVALID = ['{ me {', '{ nothing }', '{ account { id } }', 'query ($id: ID!) { account(id: $id) { id } }'];
+
 describe('Accept', () => {
-  it.each(ACCEPTS)('D2-32: %j: %s; %i for an invalid document', async (accept, type, invalid) => {
+  it.each(ACCEPTS)('D2-32 DG-06: %j: %s; %i for an invalid document', async (accept, type, invalid) => {
     const answer = await post({ query: QUERY }, { accept });
     expect([answer.status, answer.headers.get('content-type'), answer.json]).toEqual([200, type, DATA]);
-    const wrong = await post({ query: '{ nothing }' }, { accept });
-    expect([wrong.status, wrong.headers.get('content-type')]).toEqual([invalid, type]);
+    for (const query of INVALID) {
+      const wrong = await post({ query, variables: { id: {} } }, { accept });
+      expect([query, wrong.status, wrong.headers.get('content-type')]).toEqual([query, invalid, type]);
+      expect(wrong.json).toEqual({ errors: expect.any(Array) });
+    }
   });
 
   it('D2-32: several Accept lines count as one list', async () => {
@@ -223,6 +236,7 @@ describe('Accept', () => {
     for (const accept of ['text/event-stream', 'text/event-stream, application/json;q=0.9', 'text/*, */*;q=0.1']) {
       const answer = await post({ query: QUERY }, { accept });
       expect([accept, answer.headers.get('content-type')]).toEqual([accept, 'text/event-stream']);
+      expect((await post({ query: INVALID[0] }, { accept })).status).toBe(400);
     }
   });
 
@@ -268,4 +282,19 @@ describe('Accept', () => {
       expect(answer.headers.get('vary')).toContain('Origin');
     }
   });
+});
+
+const audits = serverAudits({
+  url: () => `${p.url}/graphql`,
+  fetchFn: async (url: string, init: RequestInit = {}) =>
+    fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${await p.clientToken()}` } }),
+});
+
+describe('GraphQL over HTTP', () => {
+  it.each(audits.map(({ id, name, fn }) => [id, name, fn] as const))(
+    'DG-08: passes audit %s: %s',
+    async (_id, _name, fn) => {
+      expect(await fn()).toMatchObject({ status: 'ok' });
+    },
+  );
 });

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openPersistedFile, readPersistedDocuments } from '../../src/api/graphql/execution/persisted-file.ts';
 import { ConfigError } from '../../src/platform/config/config.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { temporaryFile } from '../support/harness/temporary-file.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startPortcullis } from '../support/harness.ts';
 
 const ME = '{ me { nodeId } }';
 const SUBJECT = '{ me { subject } }';
@@ -63,18 +64,10 @@ describe('the file of persisted operations', () => {
 });
 
 describe('an instance with a file of persisted operations', () => {
-  let file: Awaited<ReturnType<typeof temporaryFile>>;
-  let p: Portcullis;
-
-  beforeAll(async () => {
-    file = await temporaryFile('operations.json', { me: ME });
-    p = await startPortcullis({ env: { GRAPHQL_PERSISTED: 'only', GRAPHQL_PERSISTED_FILE: file.path } });
-  });
-
-  afterAll(async () => {
-    await p[Symbol.asyncDispose]();
-    await file[Symbol.asyncDispose]();
-  });
+  const file = beforeTests(() => temporaryFile('operations.json', { me: ME }));
+  const p = beforeTests(() =>
+    startPortcullis({ env: { GRAPHQL_PERSISTED: 'only', GRAPHQL_PERSISTED_FILE: file.path } }),
+  );
 
   const post = async (json: object) => p.call('POST', '/graphql', { token: await p.clientToken(), json });
 

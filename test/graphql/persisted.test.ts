@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PersistedMode } from '../../src/api/graphql/plugins/persisted-operations.ts';
-import type { Database } from '../../src/platform/database/database.ts';
 import { EventReader } from '../support/graphql/event-reader.ts';
 import { type Fixture, startFixtureOn } from '../support/graphql/fixture.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 
 const ME = 'query Me { me { nodeId } }';
@@ -19,11 +19,10 @@ const UNKNOWN = '0'.repeat(64);
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
 const byHash = (text: string) => ({ extensions: { persistedQuery: { version: 1, sha256Hash: hashOf(text) } } });
 
-let database: Database;
+const database = beforeTests(scratchDatabase);
 const fixtures = new Map<PersistedMode, Fixture>();
 
 beforeAll(async () => {
-  database = await scratchDatabase();
   const documents = new Map([...LISTED.map((text) => [hashOf(text), text] as const), ['Me-1', ME]]);
   for (const persistedMode of ['off', 'allow', 'only'] as const) {
     fixtures.set(persistedMode, await startFixtureOn(database, { persistedMode, persistedDocuments: () => documents }));
@@ -33,7 +32,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const one of fixtures.values()) await one[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
 });
 
 function fixture(mode: PersistedMode): Fixture {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { recordOf } from '../support/audit/records.ts';
 import { openSocket, type RawAnswer, request, sendRaw } from '../support/gateway/raw.ts';
+import { openStream } from '../support/graphql/event-reader.ts';
+import { socketClient } from '../support/graphql/sockets.ts';
 import { usePortcullis } from '../support/harness.ts';
+import { notify } from '../support/realtime/live.ts';
 
 const p = usePortcullis();
 
@@ -32,6 +35,13 @@ const REFUSED: [field: string, value: string, behind: string][] = [
 ];
 
 describe('a WebSocket handshake', () => {
+  it.each([
+    ['an invalid token', '/graphql', { Authorization: 'Bearer nonsense' }, 401],
+    ['an unknown path', '/elsewhere', {}, 404],
+  ])('DG-08: with %s is rejected before the upgrade', async (_what, path, headers, status) => {
+    expect(await sendRaw(p.url, request('GET', path, { ...UPGRADE, ...headers }))).toMatchObject({ status });
+  });
+
   it.each(REFUSED)('D2-06 D2-07 D2-13: with %s: %s is rejected and recorded as other requests are', async (...row) => {
     const [field, value, behind] = row;
     const id = `handshake-${REFUSED.findIndex((other) => other.every((cell, at) => cell === row[at]))}`;
@@ -59,4 +69,20 @@ describe('a WebSocket handshake', () => {
     socket.destroy();
     expect(String(first)).toMatch(/^HTTP\/1\.1 101 /);
   });
+});
+
+it('DG-08 D6-07: a notification reaches subscribers over SSE and WebSocket, with gas as a decimal string', async () => {
+  const query =
+    'subscription { transactionUpdates(after: "0") { cursor correlationId transaction { id status gasUsed } } }';
+  const [token, id] = [await p.clientToken(), p.demo.transactions.user_transactions];
+  await using reader = await openStream(p, token, query);
+  const client = socketClient(p, token);
+  const updates = client.iterate({ query });
+  await notify(p, id, 3, { gas_used: 21_000 });
+  const transaction = { id, status: 'DONE', gasUsed: '21000' };
+  const [cursor, correlationId] = [expect.stringMatching(/^\d+$/), expect.stringMatching(/^[0-9a-f-]{36}$/)];
+  const expected = { data: { transactionUpdates: { cursor, correlationId, transaction } } };
+  expect(await reader.nextJson()).toEqual(expected);
+  expect((await updates.next()).value).toEqual(expected);
+  await client.dispose();
 });

@@ -4,6 +4,7 @@ import { createdClient, login, loginOfDemo, operate, PASSWORD } from '../support
 import { type EventReader, openStream } from '../support/graphql/event-reader.ts';
 import { until } from '../support/graphql/fixture.ts';
 import { closeSockets, openSocket } from '../support/graphql/sockets.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import {
   type Portcullis,
   startOnSharedStores,
@@ -187,18 +188,16 @@ describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
     // In a quick run, what ends it is told over the one way here, and over the other way there.
     const cases = CASES.filter((_, at) => inject('isThorough') || (at + (at >> 1)) % 2 === turn);
 
-    let p: Portcullis;
+    const p = beforeTests(start);
     let replica: Portcullis;
     let admin: string;
     beforeAll(async () => {
-      p = await start();
       await makeLoginsCheap(p);
       replica = await startReplica(p);
       admin = await p.clientToken();
     });
     afterAll(async () => {
       await replica[Symbol.asyncDispose]();
-      await p[Symbol.asyncDispose]();
     });
 
     it.each(cases)('D2-29 DG-15 D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {

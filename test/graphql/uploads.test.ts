@@ -8,7 +8,7 @@ import { MAX_WAITING_CHUNKS } from '../../src/features/user-migrations/migration
 import type { Log } from '../../src/lib/log.ts';
 import { recordsOf } from '../support/audit/records.ts';
 import { MISSING, operate } from '../support/graphql/administration.ts';
-import { type Fixture, startFixture } from '../support/graphql/fixture.ts';
+import { startFixture } from '../support/graphql/fixture.ts';
 import {
   browserForm,
   CSV,
@@ -21,6 +21,7 @@ import {
   operationsPart,
   sendRaw,
 } from '../support/graphql/upload-requests.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 import { CancelUserMigrationDocument, MigrationDocument } from './generated/graphql.ts';
 
@@ -100,24 +101,6 @@ describe('an upload to the whole instance', () => {
     const message = expect.stringMatching(/take 4 GiB: wait until migrations end, or cancel one$/);
     expect(answer.json.data.result).toMatchObject({ __typename: 'PreconditionError', message });
     await db.forNode(node_id).run((k) => k.deleteFrom('migration_files').where('migration_id', '=', MISSING));
-  });
-
-  it.each([
-    ['.xlsx', Buffer.from('PK\x03\x04\x14\0\x06\0', 'latin1'), 'is a workbook'],
-    ['UTF-16', Buffer.from('\ufeffwallet_address,email\n', 'utf16le'), 'is in UTF-16'],
-    ['sep=', 'sep=,\nwallet_address,email\n', 'begins with a line sep='],
-    ['CR alone', 'wallet_address,email\r0xa1,a@x.y\r', 'ends its lines with a single CR'],
-  ])('D7-12 DG-03: %s is a ValidationError that names the cause and what to do', async (_name, file, cause) => {
-    const { result } = (await upload(new Blob([file]))).json.data;
-    expect(result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['file'] }] });
-    expect(result.issues[0].message).toContain(cause);
-    expect(await chunks()).toEqual([]);
-  });
-
-  it('D7-12 DG-09: blank records of a spreadsheet are not counted as rows', async () => {
-    const answer = await upload(`wallet_address,email,\r\n0xb1,b1@example.com,\r\n${',,\r\n'.repeat(7_000)}0xb2\r\n`);
-    const migration = await finished(answer.json.data.result.id);
-    expect(migration).toMatchObject({ status: 'DONE', total: 2, success: 1, skipped: 1, failed: 0 });
   });
 
   it('DG-09: a connection is reused after an upload', async () => {
@@ -207,17 +190,6 @@ describe('an upload to the whole instance', () => {
     expect(await named('x'.repeat(256))).toEqual({ __typename: 'ValidationError', issues: [{ path: ['name'] }] });
   });
 
-  it('DG-09: canceling an unknown, malformed or foreign id gets the same error', async () => {
-    const { json } = await upload(CSV);
-    const other = await p.clientToken(p.demo.other_node.client);
-    const cancelled = async (id: string, by: string) =>
-      (await operate(p, by, CancelUserMigrationDocument, { id })).result;
-    const notFound = { __typename: 'NotFoundError', message: 'not found' };
-    expect(await cancelled(MISSING, token)).toEqual(notFound);
-    expect(await cancelled('x', token)).toEqual(notFound);
-    expect(await cancelled(json.data.result.id, other)).toEqual(notFound);
-  });
-
   it('DG-09 D7-09: a completed migration cannot be canceled; a running one can, permanently', async () => {
     const { json } = await upload('wallet_address,email\n0xe1,e1@example.com\n');
     await finished(json.data.result.id);
@@ -236,14 +208,8 @@ describe('an upload to the whole instance', () => {
 });
 
 describe('the upload transport', () => {
-  let fixture: Fixture;
-  let use: (source: AsyncIterable<Uint8Array>) => Promise<void>;
-  const takeAll: typeof use = async (given) => {
-    for await (const _chunk of given);
-  };
-
-  beforeAll(async () => {
-    fixture = await startFixture({
+  const fixture = beforeTests(() =>
+    startFixture({
       uploadLimits: { maxBytes: MAX_BYTES, maxPauseMs: 1_000 },
       services: {
         migrationFiles: {
@@ -253,14 +219,16 @@ describe('the upload transport', () => {
           },
         } as unknown as MigrationFiles,
       },
-    });
-  });
+    }),
+  );
+  let use: (source: AsyncIterable<Uint8Array>) => Promise<void>;
+  const takeAll: typeof use = async (given) => {
+    for await (const _chunk of given);
+  };
 
   beforeEach(() => {
     use = takeAll;
   });
-
-  afterAll(() => fixture[Symbol.asyncDispose]());
 
   const base = () => fixture.url.replace(/\/graphql$/, '');
 

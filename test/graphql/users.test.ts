@@ -1,25 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { MISSING, operate } from '../support/graphql/administration.ts';
+import { operate } from '../support/graphql/administration.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { eventsOf, migrationsOf } from '../support/user-migrations/calls.ts';
 import {
-  EraseUserDocument,
   MigrateUserDocument,
   MigrateUsersDocument,
   MigrationDocument,
   MigrationsDocument,
-  UserDocument,
   UsersDocument,
 } from './generated/graphql.ts';
 
 const p = usePortcullis();
 let token: string;
-let otherToken: string;
 
 beforeAll(async () => {
   token = await p.clientToken();
-  otherToken = await p.clientToken(p.demo.other_node.client);
 });
 
 function newUser() {
@@ -54,19 +50,6 @@ describe('migrateUser', () => {
     const plain = await migrated();
     expect(plain.kyc).toBeNull();
     expect(await eventsOf(p, plain.id)).toHaveLength(1);
-  });
-
-  it('DG-03 7.4-02 7.4-03 7.4-04: a duplicate is a DuplicateError with the reason', async () => {
-    const first = { ...newUser(), externalId: randomUUID() };
-    await migrated(first);
-    for (const [input, reason] of [
-      [first, 'duplicate_email'],
-      [{ ...first, email: null }, 'duplicate_external_id'],
-      [{ ...newUser(), walletAddress: first.walletAddress.toUpperCase() }, 'duplicate_wallet'],
-    ] as const) {
-      const { result } = await operate(p, token, MigrateUserDocument, { input });
-      expect(result).toMatchObject({ __typename: 'DuplicateError', reason });
-    }
   });
 });
 
@@ -156,25 +139,6 @@ describe('the lists of users and migrations', () => {
     const id = migrations.edges[1]?.node.id ?? '';
     const { migration } = await operate(p, token, MigrationDocument, { id });
     expect(migration?.rows.edges[0]?.node).toMatchObject({ email: user.email, userId: json.id, status: 'created' });
-  });
-
-  it('DG-07 D7-03: objects of another node get the same responses as unknown ids', async () => {
-    const user = await migrated();
-    const { result } = await operate(p, token, MigrateUsersDocument, { users: [newUser()] });
-    const migrationId = 'id' in result ? result.id : '';
-    for (const id of [user.id, MISSING, 'no uuid']) {
-      expect(await operate(p, otherToken, UserDocument, { id })).toEqual({ user: null });
-      expect((await operate(p, otherToken, EraseUserDocument, { id })).result).toEqual({
-        __typename: 'NotFoundError',
-        message: 'not found',
-      });
-    }
-    for (const id of [migrationId, MISSING, '']) {
-      expect(await operate(p, otherToken, MigrationDocument, { id })).toEqual({ migration: null });
-    }
-    expect((await operate(p, token, UserDocument, { id: user.id.toUpperCase() })).user?.email).toBe(user.email);
-    const { users } = await operate(p, otherToken, UsersDocument, {});
-    expect(users.edges.map(({ node }) => node.id)).not.toContain(user.id);
   });
 });
 

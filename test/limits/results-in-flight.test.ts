@@ -4,7 +4,7 @@ import { createClient } from 'graphql-ws';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { HeldMemory, type MemoryAccounts } from '../../src/platform/held-memory.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { type Agent, connect } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 
@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 const LIMIT = 12 * MIB;
 const NAME_BYTES = 100_000;
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 let otherToken: string;
 let agent: Agent;
@@ -22,7 +22,6 @@ const limits = (changes: Partial<MemoryAccounts['limits']>) => Object.assign(p.s
 const held = () => p.service.context.memory.held(p.demo.node_id);
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   otherToken = await p.clientToken(p.demo.other_node.client);
   agent = await connect(p, p.demo.client.client_secret);
@@ -37,7 +36,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await agent[Symbol.asyncDispose]();
-  await p[Symbol.asyncDispose]();
 });
 afterEach(async () => {
   limits({ totalBytes: 2 * LIMIT, rowBytes: LIMIT, waitMs: 10_000 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { camelName } from '../../src/lib/camel-name.ts';
 import { PASSWORD } from '../support/graphql/administration.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, usePortcullis } from '../support/harness.ts';
 import { type Agent, connect } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
@@ -10,18 +10,16 @@ import { migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 import { fileOf, filesOn, work } from '../support/user-migrations/files-fixture.ts';
 import { autoTransfer, leaf, limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 let agent: Agent;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
   agent = await connect(p, p.demo.client.client_secret);
 });
 afterAll(async () => {
   await agent[Symbol.asyncDispose]();
-  await p[Symbol.asyncDispose]();
 });
 
 /** A text of so many characters, of which most are two UTF-16 units and four bytes; no two are the same. */

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { watchCpu } from '../support/alerts/cpu-shortage.ts';
 import { type AlertFault, FAULTS } from '../support/alerts/faults.ts';
-import { alertFixture, type Fixture } from '../support/alerts/fixture.ts';
+import { alertFixture } from '../support/alerts/fixture.ts';
 import { RATE_INTERVAL } from '../support/alerts/monitor.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { alerts, dashboardExpressions, dashboardVariable } from '../support/observability/documents.ts';
 import { describeReal } from '../support/services/real.ts';
 import { whyNoSmallDisk } from '../support/start/small-disk.ts';
@@ -29,10 +30,9 @@ it('every alert is raised by a simulated fault, and every expected side alert ex
 
 describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}`, () => {
   describeReal(['postgres', 'redis', 'kafka', 'prometheus'], 'two gateways and a worker, watched by Prometheus', () => {
-    let fixture: Fixture;
+    const fixture = beforeTests(alertFixture);
     const reports: string[][] = [];
     beforeAll(async () => {
-      fixture = await alertFixture();
       await vi.waitFor(async () => {
         expect(await fixture.monitor.query('up == 1')).toHaveLength(3);
         expect(fixture.load.acknowledged()).toBeGreaterThan(100);
@@ -41,7 +41,6 @@ describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}
     });
     afterAll(async () => {
       process.stdout.write(`\n${tableOf(reports)}\n`);
-      await fixture?.[Symbol.asyncDispose]();
     });
 
     /** Resolves when no alert fires, nor is about to. */

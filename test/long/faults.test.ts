@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, it } from 'vitest';
-import { type Cluster, type Role, startCluster } from '../support/faults/cluster.ts';
+import { it } from 'vitest';
+import { type Role, startCluster } from '../support/faults/cluster.ts';
 import { cut, delayed, type Fault, frozen, killed, rollingRestart } from '../support/faults/faults.ts';
 import { faultTable } from '../support/faults/table.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const PARTITIONS = 12;
@@ -35,11 +36,7 @@ const expectNothingAmissAfter = faultTable();
 
 for (const { roles, faults } of CLUSTERS) {
   describeReal(['postgres', 'redis', 'kafka'], `replicas in the roles ${roles.join(', ')}`, () => {
-    let cluster: Cluster;
-    beforeAll(async () => {
-      cluster = await startCluster(roles, { partitions: PARTITIONS });
-    });
-    afterAll(() => cluster?.[Symbol.asyncDispose]());
+    const cluster = beforeTests(() => startCluster(roles, { partitions: PARTITIONS }));
 
     it.each(faults)('D6-10 D6-16 D6-18: $name: nothing is lost and nothing is delivered twice', async (fault) => {
       await expectNothingAmissAfter(cluster, fault);

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, it } from 'vitest';
-import { type Cluster, type ServerName, startCluster } from '../support/faults/cluster.ts';
+import { describe, it } from 'vitest';
+import { type ServerName, startCluster } from '../support/faults/cluster.ts';
 import type { Fault } from '../support/faults/faults.ts';
 import { badLine, misnamed, moved } from '../support/faults/line.ts';
-import { type Network, networkRefusal, startNetwork } from '../support/faults/network.ts';
+import { networkRefusal, startNetwork } from '../support/faults/network.ts';
 import { faultTable } from '../support/faults/table.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const PARTITIONS = 4;
@@ -30,16 +31,8 @@ const expectNothingAmissAfter = faultTable();
 
 describe.skipIf(refusal !== undefined)(`a network of its own${refusal === undefined ? '' : ` [${refusal}]`}`, () => {
   describeReal(STORES, 'whose packets pass a relay', () => {
-    let network: Network;
-    let cluster: Cluster;
-    beforeAll(async () => {
-      network = await startNetwork();
-      cluster = await startCluster(['gateway', 'worker'], { partitions: PARTITIONS, network });
-    });
-    afterAll(async () => {
-      await cluster?.[Symbol.asyncDispose]();
-      await network?.[Symbol.asyncDispose]();
-    });
+    const network = beforeTests(startNetwork);
+    const cluster = beforeTests(() => startCluster(['gateway', 'worker'], { partitions: PARTITIONS, network }));
 
     it.each(FAULTS)(
       'D6-10 D6-16 D6-18: $name: nothing is lost and nothing is delivered twice',

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../support/faults/cluster.ts';
+import { describe, expect, it } from 'vitest';
+import { startCluster } from '../support/faults/cluster.ts';
 import { rollingUpgrade, underFault } from '../support/faults/faults.ts';
 import { NOTHING_AMISS, READERS } from '../support/faults/findings.ts';
 import { post, refresh, signIn, statusOf, type Tokens } from '../support/faults/signed-in.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { describeReal } from '../support/services/real.ts';
 
 /** A part of what the machine bears. */
@@ -11,11 +12,7 @@ const PACE = { restMs: 200 };
 const { RELEASE_TREE: tree } = process.env;
 
 function upgradeTests(): void {
-  let cluster: Cluster;
-  beforeAll(async () => {
-    cluster = await startCluster(['gateway', 'gateway', 'worker'], { partitions: 3, tree });
-  });
-  afterAll(() => cluster?.[Symbol.asyncDispose]());
+  const cluster = beforeTests(() => startCluster(['gateway', 'gateway', 'worker'], { partitions: 3, tree }));
 
   it('D1-13 D6-10 D6-16 D6-18: a rolling upgrade from the last release fails no request, and loses or repeats nothing', async () => {
     const { amiss, answers, returns, users, acknowledged } = await underFault(cluster, rollingUpgrade, PACE);

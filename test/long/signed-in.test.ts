@@ -4,9 +4,10 @@ import { type Cluster, type Stores, startCluster } from '../support/faults/clust
 import { redisCommand, replicaOf } from '../support/faults/redis-replica.ts';
 import { sharedStores } from '../support/faults/shared-stores.ts';
 import { type LastingFault, SIGNED_IN_LIMIT, signedInUnder } from '../support/faults/signed-in.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { freeze } from '../support/services/freeze.ts';
 import { describeReal } from '../support/services/real.ts';
-import { type RedisCluster, startRedisCluster } from '../support/services/redis-cluster.ts';
+import { startRedisCluster } from '../support/services/redis-cluster.ts';
 
 const PARTITIONS = 2;
 const GATEWAYS = 2;
@@ -72,11 +73,7 @@ async function staysUnder(cluster: Cluster, fault: LastingFault): Promise<void> 
 }
 
 describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user', () => {
-  let cluster: Cluster;
-  beforeAll(async () => {
-    cluster = await startCluster(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS });
-  });
-  afterAll(() => cluster?.[Symbol.asyncDispose]());
+  const cluster = beforeTests(() => startCluster(['gateway', 'gateway', 'worker'], { partitions: PARTITIONS }));
 
   it.each(FAULTS.map((fault) => [fault.name, fault] as const))(
     'D3-28 D3-36: is never signed out, and no ended session is accepted, while Redis %s',
@@ -107,7 +104,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user', () => {
 
 describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user, with a Redis Cluster', () => {
   let cluster: Cluster;
-  let redisCluster: RedisCluster;
+  const redisCluster = beforeTests(() => startRedisCluster({ replicas: 3 }));
   const onMasters = (...command: string[]) =>
     Promise.all(redisCluster.masters.map((master) => master.command(...command)));
   const configured = (name: string, value: string, usual: string): LastingFault => ({
@@ -150,7 +147,6 @@ describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user, with a Redis Clu
   ];
 
   beforeAll(async () => {
-    redisCluster = await startRedisCluster({ replicas: 3 });
     const stores = async (stack: AsyncDisposableStack): Promise<Stores> => {
       const shared = await sharedStores(stack);
       const REDIS_URL = redisCluster.masters[0]?.url ?? '';
@@ -160,7 +156,6 @@ describeReal(['postgres', 'redis', 'kafka'], 'a signed-in user, with a Redis Clu
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
-    await redisCluster[Symbol.asyncDispose]();
   });
 
   it.each(faults.map((fault) => [fault.name, fault] as const))(

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startOnRealServers } from '../support/harness.ts';
 import { ClientProcess } from '../support/long/client-process.ts';
 import { logged, notify, registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -40,18 +41,16 @@ async function askAll(all: readonly ClientProcess<Told>[], command: string): Pro
 }
 
 describeReal(['postgres', 'redis', 'kafka'], 'many who wait', () => {
-  let p: Portcullis;
+  const p = beforeTests(startOnRealServers);
   let instance: Running;
   let spool: string;
 
   beforeAll(async () => {
-    p = await startOnRealServers();
     spool = await mkdtemp(join(tmpdir(), 'portcullis-subscribers-'));
     instance = await startInstance({ ...p.env, AUDIT_SPOOL_DIR: spool }, COLLECTING);
   });
   afterAll(async () => {
     await instance[Symbol.asyncDispose]();
-    await p[Symbol.asyncDispose]();
     await rm(spool, { recursive: true, force: true });
   });
 

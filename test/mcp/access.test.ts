@@ -1,24 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { TOOLS } from '../../src/app/tools.ts';
 import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import type { Portcullis } from '../support/harness.ts';
 import { callOf, connect, post } from '../support/mcp/agents.ts';
 import { type AgentFixture, agentFixture, CONSOLE, PING, PONG } from '../support/mcp/fixture.ts';
 import { addClient, addSecret, updateClient } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 
-let fixture: AgentFixture;
+const fixture = beforeTests(agentFixture);
 let p: Portcullis;
 let secret: string;
 let raw: AgentFixture['raw'];
 
 beforeAll(async () => {
-  fixture = await agentFixture();
   ({ p, secret, raw } = fixture);
 });
-afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('authentication of MCP requests', () => {
   it.each([

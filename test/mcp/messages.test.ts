@@ -1,22 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { envelope } from '../support/gateway/envelopes.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import type { Portcullis } from '../support/harness.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { type AgentFixture, agentFixture, PING, PONG } from '../support/mcp/fixture.ts';
 
-let fixture: AgentFixture;
+const fixture = beforeTests(agentFixture);
 let p: Portcullis;
 let secret: string;
 let raw: AgentFixture['raw'];
 let faults: AgentFixture['faults'];
 
 beforeAll(async () => {
-  fixture = await agentFixture();
   ({ p, secret, raw, faults } = fixture);
 });
 beforeEach(() => void faults.splice(0));
-afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('MCP messages over HTTP', () => {
   it.each([

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { TOOLS } from '../../src/app/tools.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { connect } from '../support/mcp/agents.ts';
 import { secretBearer } from '../support/mcp/secret-bearer.ts';
 import { runCommand } from '../support/services/commands.ts';
@@ -23,11 +23,7 @@ const OURS = {
   ],
 };
 
-let p: Portcullis;
-beforeAll(async () => {
-  p = await startPortcullis();
-});
-afterAll(() => p[Symbol.asyncDispose]());
+const p = usePortcullis();
 
 /** Runs a file of a package, in a folder of its own. */
 async function run(specifier: string, args: string[]): Promise<string> {

@@ -1,21 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
-import { type Agent, connect } from '../support/mcp/agents.ts';
+import { expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { connect } from '../support/mcp/agents.ts';
 
 /** More than the preview of a wallet by 50 facts costs (320 for each thousand, and 80), and less than that by 70. */
 const MAX_COST = 100;
 
-let p: Portcullis;
-let agent: Agent;
-beforeAll(async () => {
-  p = await startPortcullis({ env: { GRAPHQL_MAX_COST: String(MAX_COST) } });
-  agent = await connect(p, p.demo.client.client_secret);
-});
-afterAll(async () => {
-  await agent[Symbol.asyncDispose]();
-  await p[Symbol.asyncDispose]();
-});
+const p = beforeTests(() => startPortcullis({ env: { GRAPHQL_MAX_COST: String(MAX_COST) } }));
+const agent = beforeTests(() => connect(p, p.demo.client.client_secret));
 
 const balances = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ field: `b${at}`, network_currency_id: randomUUID(), value: '1' }));

@@ -1,21 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { recordOf } from '../support/audit/records.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import type { Portcullis } from '../support/harness.ts';
 import { callOf, connect, post, secretWith } from '../support/mcp/agents.ts';
 import { type AgentFixture, agentFixture, PING } from '../support/mcp/fixture.ts';
 import { scrape } from '../support/observability/scrape.ts';
 
-let fixture: AgentFixture;
+const fixture = beforeTests(agentFixture);
 let p: Portcullis;
 let secret: string;
 let faults: AgentFixture['faults'];
 
 beforeAll(async () => {
-  fixture = await agentFixture();
   ({ p, secret, faults } = fixture);
 });
-afterAll(() => fixture[Symbol.asyncDispose]());
 
 describe('the audit record of an MCP call', () => {
   it('D2-06 D2-07 D2-08 1-05 D8-06: contains the message, its result and the node, and no secret', async () => {

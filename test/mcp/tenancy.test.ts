@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { TOOLS } from '../../src/app/tools.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { marksOf, type Things } from '../support/tenancy/marked-node.ts';
 import { missing, told, withoutNewIds } from '../support/tenancy/surface-row.ts';
-import { type TwoMarkedNodes, twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
+import { twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
 
 /** A tool's argument that names a thing of a node, and what else the call needs. */
@@ -51,17 +52,15 @@ const PLACES: readonly Place[] = [
 /** Arguments that name nothing of one node: networks are of none; ids inside of a rule are stored as they came. */
 const APART: ReadonlySet<string> = new Set(['list_wallets.network_id', 'assign_network.network_id']);
 
-let fixture: TwoMarkedNodes;
+const fixture = beforeTests(twoMarkedNodes);
 let mine: Things;
 let theirs: Things;
 let before: unknown;
 
 beforeAll(async () => {
-  fixture = await twoMarkedNodes();
   ({ mine, theirs } = fixture);
   before = await fixture.contentOf(theirs.nodeId);
 });
-afterAll(() => fixture[Symbol.asyncDispose]());
 
 const call = (node: Things, tool: string, args: object) =>
   post(fixture.p, node.client.client_secret, callOf(tool, args), { headers: { 'x-correlation-id': 'tools' } });

@@ -1,27 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import { TOOLS } from '../../src/app/tools.ts';
 import { WalletRules } from '../../src/features/wallet-rules/wallet-rules.service.ts';
 import { invalidInput, invalidRequest, notFound, Refusal } from '../../src/platform/errors.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
-import { type Agent, callOf, connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { usePortcullis } from '../support/harness.ts';
+import { callOf, connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
 
 const ALL = [...TOOLS.values()];
 
-let p: Portcullis;
-let agent: Agent;
-
-beforeAll(async () => {
-  p = await startPortcullis();
-  agent = await connect(p, p.demo.client.client_secret);
-});
-afterAll(async () => {
-  await agent[Symbol.asyncDispose]();
-  await p[Symbol.asyncDispose]();
-});
+const p = usePortcullis();
+const agent = beforeTests(() => connect(p, p.demo.client.client_secret));
 
 describe('what the server tells a model', () => {
   it('D8-06: initialize returns the name, the instructions, and that there are tools', () => {

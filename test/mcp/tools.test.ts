@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { type FakeNode, fakeNode } from '../support/gas-fee/node.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
-import { type Agent, connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
+import { fakeNode } from '../support/gas-fee/node.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
+import { connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
 import { scrape } from '../support/observability/scrape.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { autoTransfer, leaf, limit } from '../support/wallet-rules/rules.ts';
@@ -13,21 +14,10 @@ import { basic, notification } from '../support/webhook/fixture.ts';
 
 const MANY_DIGITS = '0.123456789012345678901234567890';
 
-let fake: FakeNode;
-let p: Portcullis;
-let agent: Agent;
+const fake = beforeTests(fakeNode);
+const p = beforeTests(() => startPortcullis({ env: { GAS_RPC_URLS: `${network}=${fake.url}` } }));
+const agent = beforeTests(() => connect(p, p.demo.client.client_secret));
 const network = randomUUID();
-
-beforeAll(async () => {
-  fake = await fakeNode();
-  p = await startPortcullis({ env: { GAS_RPC_URLS: `${network}=${fake.url}` } });
-  agent = await connect(p, p.demo.client.client_secret);
-});
-afterAll(async () => {
-  await agent[Symbol.asyncDispose]();
-  await p[Symbol.asyncDispose]();
-  await fake[Symbol.asyncDispose]();
-});
 
 async function createdRule(rule: object = limit()): Promise<ToolAnswer['given']> {
   const { given, text } = await agent.call('create_wallet_rule', { wallet_id: p.demo.wallet_id, rule });

@@ -138,11 +138,6 @@ describe('the entities', () => {
     timeout: 120_000,
   }, async () => {
     const copy = await mkdtemp(join(tmpdir(), 'portcullis-entities-'));
-    const create = (name: string) =>
-      execFileSync(process.execPath, ['--liftoff-only', 'scripts/create-migration.ts', name], {
-        cwd: copy,
-        encoding: 'utf8',
-      });
     try {
       for (const folder of ['src', 'scripts', 'migrations']) {
         await cp(join(ROOT, folder), join(copy, folder), { recursive: true });
@@ -152,7 +147,8 @@ describe('the entities', () => {
       const entity = join(copy, 'src/tables/accounts.entity.ts');
       const text = await readFile(entity, 'utf8');
       await writeFile(entity, text.replace('type: p.text(),', "type: p.text(),\n    label: p.text().default(''),"));
-      const written = create('account-labels').trim();
+      const args = ['--liftoff-only', 'scripts/create-migration.ts', 'account-labels'];
+      const written = execFileSync(process.execPath, args, { cwd: copy, encoding: 'utf8' }).trim();
       expect(written).toMatch(/^migrations\/migration-[0-9]{8}-account-labels\.ts$/);
       expect(await readFile(join(copy, written), 'utf8')).toBe(`import { Migration } from '@mikro-orm/migrations';
 
@@ -162,7 +158,6 @@ export class Migration${written.slice(21, 29)}AccountLabels extends Migration {
   }
 }
 `);
-      expect(create('again')).toBe('the entities match the schema: nothing to migrate\n');
     } finally {
       await rm(copy, { recursive: true });
     }

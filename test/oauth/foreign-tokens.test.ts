@@ -1,25 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { recordOf } from '../support/audit/records.ts';
-import { startUpstream, type TestUpstream } from '../support/gateway/forwarder.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { startUpstream } from '../support/gateway/forwarder.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { basicOf, postForm } from '../support/oauth/requests.ts';
 
 const logged: Record<string, unknown>[] = [];
 const log: Log = { ...silentLog, info: (fields) => void logged.push({ ...fields }) };
 
-let upstream: TestUpstream;
-let p: Portcullis;
-beforeAll(async () => {
-  upstream = await startUpstream((_req, res) => res.end('ok'));
-  p = await startPortcullis({ overrides: { log }, env: { DISCOVERS_UPSTREAM_URL: upstream.url } });
-});
-afterAll(async () => {
-  await p[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+const upstream = beforeTests(() => startUpstream((_req, res) => res.end('ok')));
+const p = beforeTests(() => startPortcullis({ overrides: { log }, env: { DISCOVERS_UPSTREAM_URL: upstream.url } }));
 
 const CLASSES = ['legacy', 'discover'] as const;
 type TokenClass = 'user' | (typeof CLASSES)[number];

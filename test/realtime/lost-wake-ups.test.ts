@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import { beforeAll, expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startOnRealServers, startReplica } from '../support/harness.ts';
 import {
   countedWakeUps,
   hasGot,
@@ -21,18 +22,12 @@ const OLDER = 617;
 describeReal(['postgres', 'redis', 'kafka'], 'when every wake-up is lost', () => {
   const near = countedWakeUps({ dropped: true });
   const far = countedWakeUps({ dropped: true });
-  let p: Portcullis;
-  let replica: Portcullis;
+  const p = beforeTests(() => startOnRealServers({ overrides: { streams: near.streams } }));
+  const replica = beforeTests(() => startReplica(p, { overrides: { streams: far.streams } }));
   let token: string;
 
   beforeAll(async () => {
-    p = await startOnRealServers({ overrides: { streams: near.streams } });
-    replica = await startReplica(p, { overrides: { streams: far.streams } });
     token = await p.clientToken();
-  });
-  afterAll(async () => {
-    await replica[Symbol.asyncDispose]();
-    await p[Symbol.asyncDispose]();
   });
 
   it('D6-10: subscribers on two replicas get each event once and in order, by polling the log', async () => {

@@ -7,34 +7,28 @@ import type { Overrides } from '../../src/app/context.ts';
 import { RedisWakeUps } from '../../src/events/streams/redis-wake-ups.ts';
 import type { WakeUps } from '../../src/events/streams/wake-ups.ts';
 import { createdClient } from '../support/graphql/administration.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
 import { logged, loggedSoon, notify, overSse, registered } from '../support/realtime/live.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { describeReal } from '../support/services/real.ts';
 import { startRedis } from '../support/services/redis.ts';
-import {
-  type ClusterMember,
-  moveSlot,
-  type RedisCluster,
-  startRedisCluster,
-} from '../support/services/redis-cluster.ts';
+import { type ClusterMember, moveSlot, startRedisCluster } from '../support/services/redis-cluster.ts';
 import { wakeUpsContract } from './wake-ups.contract.ts';
 
 /** Longer than the tests take: what comes live has been woken for. */
 const NEVER_MS = 3_600_000;
 
 describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
-  let cluster: RedisCluster;
+  const cluster = beforeTests(() => startRedisCluster({ replicas: 1 }));
   let first: ClusterMember;
   let second: ClusterMember;
 
   beforeAll(async () => {
-    cluster = await startRedisCluster({ replicas: 1 });
     const [one, two] = cluster.masters;
     if (!one || !two) throw new Error('a cluster has masters');
     [first, second] = [one, two];
   });
-  afterAll(() => cluster[Symbol.asyncDispose]());
 
   describe('wake-ups, by the common contract', () => {
     wakeUpsContract(async () => {

@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { watchDatabaseAge } from '../../src/app/operations.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { MemoryCache } from '../../src/platform/cache/cache.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { asService } from '../support/harness/database-roles.ts';
-import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const { config } = readConfig({ REDIS_URL: 'redis://127.0.0.1' });
@@ -40,11 +41,7 @@ class Delayed extends MemoryCache {
 const OLDER = [expect.stringMatching(/^the database is older than the last one that Redis knows/)];
 
 describe('a start', () => {
-  let database: Database;
-  beforeAll(async () => {
-    database = await embeddedDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(embeddedDatabase);
 
   it('D6-18: warns at each start when Redis knows a later position of the database', async () => {
     const cache = new MemoryCache();
@@ -74,11 +71,7 @@ describe('a start', () => {
 });
 
 describeReal('postgres', 'a start with the database role of the service', () => {
-  let database: RealDatabase;
-  beforeAll(async () => {
-    database = await realDatabase();
-  });
-  afterAll(() => database[Symbol.asyncDispose]());
+  const database = beforeTests(realDatabase);
 
   it('D6-18: can read the position of the database', async () => {
     const cache = new MemoryCache();

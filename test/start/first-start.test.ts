@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { demoSchema } from '../../src/app/demo/demo.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 import { type Running, startInstance } from '../support/start/process.ts';
 
@@ -47,8 +48,8 @@ async function demoFile(folder: TestFolder) {
 }
 
 describe('an embedded instance', () => {
-  let folder: TestFolder;
-  let first: Running;
+  const folder = beforeTests(emptyFolder);
+  const first = beforeTests(() => startInstance({ DATA_DIR: folder.path }));
   let kept: ReturnType<typeof rowsOf> | undefined;
 
   /** Stops the first start, and gives what it has left. */
@@ -59,15 +60,6 @@ describe('an embedded instance', () => {
     });
     return kept;
   };
-
-  beforeAll(async () => {
-    folder = await emptyFolder();
-    first = await startInstance({ DATA_DIR: folder.path });
-  });
-  afterAll(async () => {
-    await first[Symbol.asyncDispose]();
-    await folder[Symbol.asyncDispose]();
-  });
 
   it('D1-02: the first start writes every documented member of demo.json, readable only by its owner', async () => {
     expect((await stat(join(folder.path, 'demo.json'))).mode & 0o777).toBe(0o600);

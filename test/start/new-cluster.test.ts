@@ -5,8 +5,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clusterOrigin } from '../../scripts/new-cluster.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { clusterIdentity, ensureCluster, NEW_CLUSTER } from '../../src/platform/embedded/cluster.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase } from '../support/harness/databases.ts';
-import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
+import { emptyFolder } from '../support/start/folders.ts';
 
 /** What a database is, each part of it as PostgreSQL itself spells it; no part has an id or a time of its making. */
 const PARTS = {
@@ -31,12 +32,11 @@ const PARTS = {
   migrations: `select id, name from mikro_orm_migrations order by 1`,
 };
 
-let folder: TestFolder;
+const folder = beforeTests(emptyFolder);
 let committed: Database;
 let made: Database;
 
 beforeAll(async () => {
-  folder = await emptyFolder();
   await ensureCluster(folder.path);
   committed = await openDatabase({ dataDir: join(folder.path, 'postgres') });
   made = await embeddedDatabase();
@@ -45,7 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await committed[Symbol.asyncDispose]();
   await made[Symbol.asyncDispose]();
-  await folder[Symbol.asyncDispose]();
 });
 
 function read({ db }: Database, text: string): Promise<Record<string, unknown>[]> {

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lackingPrivileges } from '../../src/app/database-roles.ts';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
-import { migrateWith, type TwoRoles, twoRoles } from '../support/harness/database-roles.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { migrateWith, twoRoles } from '../support/harness/database-roles.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from '../support/services/isolation.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
@@ -33,14 +34,12 @@ async function logged(options: Parameters<typeof startPortcullis>[0]): Promise<{
 }
 
 describeReal('postgres', 'the checks of a start', () => {
-  let roles: TwoRoles;
+  const roles = beforeTests(twoRoles);
   let env: Record<string, string>;
   beforeAll(async () => {
-    roles = await twoRoles();
     await migrateWith(roles);
     env = { DATABASE_URL: roles.service };
   });
-  afterAll(() => roles?.[Symbol.asyncDispose]());
 
   const asServer = (statement: string) => withPostgres(roles.server, (client) => client.query(statement));
 

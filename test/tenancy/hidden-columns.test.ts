@@ -6,12 +6,13 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { TOOLS } from '../../src/app/tools.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { operate } from '../support/tenancy/graphql-rows.ts';
 import type { Things } from '../support/tenancy/marked-node.ts';
 import { selectionOf } from '../support/tenancy/schema-slots.ts';
-import { type TwoMarkedNodes, twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
+import { twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
 
 /** A member that every row has while it is planted, and what it holds. */
 const MEMBER = 'of_no_face';
@@ -22,17 +23,15 @@ const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway
 const reads = endpoints.filter(({ methods }) => methods.includes('GET')).map(({ path }) => path);
 const tools = [...TOOLS.values()].filter(({ listed }) => listed.annotations?.readOnlyHint);
 
-let fixture: TwoMarkedNodes;
+const fixture = beforeTests(twoMarkedNodes);
 let mine: Things;
 
 beforeAll(async () => {
-  fixture = await twoMarkedNodes();
   ({ mine } = fixture);
   plantInEveryRow();
 });
 afterAll(async () => {
   vi.restoreAllMocks();
-  await fixture[Symbol.asyncDispose]();
 });
 
 /** Makes every query return rows that have the member, as they would of a table with one more column. */

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { databaseEventLog, type LoggedEvent } from '../../src/events/streams/event-log.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { realDatabase } from '../support/harness/databases.ts';
@@ -9,13 +9,13 @@ import {
   delivery,
   eventsOf,
   type Fixture,
-  fixtureOn,
   logOf,
   mirrorOn,
   parkedOf,
   rowOf,
   transactionOf,
   USER,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 import { heldCommit, watchedDb } from '../support/transactions/watched-db.ts';
 
@@ -36,13 +36,7 @@ async function waiters({ db }: Database, count: number): Promise<void> {
 }
 
 describeReal('postgres', 'the transaction mirror under concurrency', () => {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(await realDatabase());
-  });
-
-  afterAll(() => fixture.database[Symbol.asyncDispose]());
+  const fixture = useMirror(realDatabase);
 
   it('D6-17: an event of a node waits for the commit of an earlier one; other nodes do not wait', async () => {
     const { db, mirror, nodeIds } = fixture;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Transactions } from '../../src/features/transactions/transactions.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
@@ -7,12 +7,12 @@ import {
   delivery,
   eventsOf,
   type Fixture,
-  fixtureOn,
   mirrorOn,
   newAsset,
   parkedOf,
   rowOf,
   transactionOf,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
@@ -61,13 +61,7 @@ const scenarios: Record<string, Scenario> = {
 
 /** A cut before any statement (of every `stride`th), or before the commit, and a repeat leave what one undisturbed run leaves. */
 export function cutContract(open: () => Promise<Database>, stride = 1): void {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(await open());
-  });
-
-  afterAll(() => fixture.database[Symbol.asyncDispose]());
+  const fixture = useMirror(open);
 
   it.each(Object.entries(scenarios).map(([name, scenario], turn) => [name, scenario, turn] as const))(
     'D6-02 D6-17 D6-20: %s, interrupted at any statement and repeated, ends as if delivered once',

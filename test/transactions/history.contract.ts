@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import type { TransactionCollection } from '../../src/tables/transaction-content.ts';
 import {
@@ -9,22 +9,18 @@ import {
   delivery,
   eventsOf,
   type Fixture,
-  fixtureOn,
   newAsset,
   parkedOf,
   rowOf,
   type Told,
   transactionOf,
   USER,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 
 /** What a transaction comes to does not depend on how it was told, on any database. */
 export function historyContract(database: Database, runs: number): void {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(database);
-  });
+  const fixture = useMirror(database);
 
   it('3-03 D6-02 D6-03 D6-04 D6-06 D6-21: any order, batches and repeats of notifications end in the same state', async () => {
     await fc.assert(

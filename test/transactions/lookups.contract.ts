@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { LOOKUPS_AT_ONCE, lookupBackoffMs } from '../../src/features/transactions/transaction-lookups.service.ts';
 import { LookupStore } from '../../src/features/transactions/transactions.store.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -6,32 +6,25 @@ import {
   ADMIN,
   delivery,
   eventsOf,
-  type Fixture,
-  fixtureOn,
   mirrorOn,
   parkedOf,
   rowOf,
   transactionOf,
   USER,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from '../support/transactions/lookup-fixture.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
 /** What lookups promise on every database. */
 export function lookupsContract(open: () => Promise<Database>): void {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(await open());
-  });
+  const fixture = useMirror(open);
 
   // What one test leaves waiting is not for the next one's owner.
   beforeEach(async () => {
     await fixture.db.unscoped('test').run((k) => k.deleteFrom('parked_notifications'));
     await fixture.db.unscoped('test').run((k) => k.deleteFrom('transaction_lookups'));
   });
-
-  afterAll(() => fixture.database[Symbol.asyncDispose]());
 
   const park = (id: string) => fixture.mirror.applyBatch(ADMIN, [delivery({ id, status: 3 })]);
   const untilNone = async (owner: Asked) => {

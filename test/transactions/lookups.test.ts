@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import {
   ADMIN,
   delivery,
   eventsOf,
-  type Fixture,
-  fixtureOn,
   mirrorOn,
   parkedOf,
   rowOf,
   transactionOf,
   USER,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 import { askedOwner, lookupsLeft, lookupsOn } from '../support/transactions/lookup-fixture.ts';
 import { heldCommit, watchedDb } from '../support/transactions/watched-db.ts';
@@ -22,13 +21,7 @@ describe('lookups on the embedded database', () => lookupsContract(embeddedDatab
 describeReal('postgres', 'lookups on PostgreSQL', () => lookupsContract(realDatabase));
 
 describeReal('postgres', 'lookups of several processes', () => {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(await realDatabase());
-  });
-
-  afterAll(() => fixture.database[Symbol.asyncDispose]());
+  const fixture = useMirror(realDatabase);
 
   it('D6-20: of several workers exactly one looks up each id, and every id is looked up', async () => {
     const transactions = Array.from({ length: 60 }, () => transactionOf(fixture));

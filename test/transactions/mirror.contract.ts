@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PoisonError } from '../../src/events/bus/event-bus.ts';
 import { collectionsOf, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
 import type { Database } from '../../src/platform/database/database.ts';
@@ -8,8 +8,6 @@ import {
   assetAddress,
   delivery,
   eventsOf,
-  type Fixture,
-  fixtureOn,
   logOf,
   mirrorOn,
   newAsset,
@@ -17,15 +15,12 @@ import {
   rowOf,
   transactionOf,
   USER,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 
 /** What applying promises on every database. */
 export function mirrorContract(database: Database): void {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(database);
-  });
+  const fixture = useMirror(database);
 
   describe('applying notifications', () => {
     it.each(TRANSACTION_COLLECTIONS)(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
@@ -17,6 +17,7 @@ import {
   rowOf,
   type Told,
   transactionOf,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 import { watchedDb } from '../support/transactions/watched-db.ts';
 
@@ -40,13 +41,7 @@ function registration(members: object): IncomingMessage {
 }
 
 function poisonContract(open: () => Promise<Database>): void {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(await open());
-  });
-
-  afterAll(() => fixture.database[Symbol.asyncDispose]());
+  const fixture = useMirror(open);
 
   const poison: Record<string, () => IncomingMessage> = {
     'malformed JSON': () => incoming(TOPICS.admin, Buffer.from('{')),

@@ -1,26 +1,21 @@
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,
   assetAddress,
   delivery,
   eventsOf,
-  type Fixture,
-  fixtureOn,
   newAsset,
   parkedOf,
   rowOf,
   transactionOf,
   USER,
+  useMirror,
 } from '../support/transactions/fixture.ts';
 
 /** What parking and registering promise on every database. */
 export function registrationContract(database: Database): void {
-  let fixture: Fixture;
-
-  beforeAll(async () => {
-    fixture = await fixtureOn(database);
-  });
+  const fixture = useMirror(database);
 
   it('D6-06: notifications of an unknown id are parked once, and applied when it is registered', async () => {
     const transaction = transactionOf(fixture);

@@ -6,6 +6,7 @@ import { type Database, openDatabase } from '../../src/platform/database/databas
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { entities } from '../../src/tables/tables.ts';
 import { openStream } from '../support/graphql/event-reader.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startEmbedded } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type ReleaseData, releaseData } from '../support/upgrades/fixtures.ts';
@@ -50,7 +51,7 @@ function withColumnsOf(model: Rows, rows: Rows): Rows {
 }
 
 function upgradeTests(name: 'embedded' | 'server'): void {
-  let data: ReleaseData;
+  const data = beforeTests(() => releaseData(name));
   let before: Rows;
   let after: Rows;
   let p: Portcullis;
@@ -67,7 +68,6 @@ function upgradeTests(name: 'embedded' | 'server'): void {
   };
 
   beforeAll(async () => {
-    data = await releaseData(name);
     const tables = Object.keys(data.known.tables).filter((table) => table !== 'mikro_orm_migrations');
     await using database = await opened(data);
     before = await rowsOf(database, tables);
@@ -80,7 +80,6 @@ function upgradeTests(name: 'embedded' | 'server'): void {
   });
   afterAll(async () => {
     await p?.[Symbol.asyncDispose]();
-    await data?.[Symbol.asyncDispose]();
   });
 
   async function graphql(query: string, token = data.known.clientToken) {

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { csvOf, fileOf, filesOn, never, newNode, stateOf, work } from '../support/user-migrations/files-fixture.ts';
@@ -23,16 +24,8 @@ const FILE = csvOf(ROWS, {
 const COUNTS = { total: ROWS, success: ROWS - 4, skipped: 2, failed: 2 };
 
 describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
-  let database: RealDatabase;
-  let replica: Database;
-  beforeAll(async () => {
-    database = await realDatabase();
-    replica = await openDatabase({ url: database.url });
-  });
-  afterAll(async () => {
-    await replica[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  const database = beforeTests(realDatabase);
+  const replica = beforeTests(() => openDatabase({ url: database.url }));
 
   /** That each row was applied once, whoever did it. */
   const expectAll = async (nodeId: string) => {

@@ -1,11 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { MigrateUserInput } from '../../src/features/user-migrations/migration.input.ts';
 import { type AppliedMigration, UserMigrations } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { type Database, type Db, openDatabase } from '../../src/platform/database/database.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { type Db, openDatabase } from '../../src/platform/database/database.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { steppedDb } from '../support/user-migrations/stepped-db.ts';
 
@@ -14,13 +15,11 @@ const NODE = randomUUID();
 const CALLER = { nodeId: NODE, subject: 'somebody', correlationId: 'c' };
 
 describeReal('postgres', 'migrations on PostgreSQL', () => {
-  let database: RealDatabase;
-  let replica: Database;
+  const database = beforeTests(realDatabase);
+  const replica = beforeTests(() => openDatabase({ url: database.url }));
   let logged: object[];
 
   beforeAll(async () => {
-    database = await realDatabase();
-    replica = await openDatabase({ url: database.url });
     const test = database.db.unscoped('test');
     await test.run((k) => k.insertInto('nodes').values({ id: NODE, name: 'Node' }));
     await test.raw(
@@ -32,10 +31,6 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
         end $$`,
     );
     await test.raw((sql) => sql`create trigger bad before insert on users for each row execute function refuse_bad()`);
-  });
-  afterAll(async () => {
-    await replica[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
   });
 
   const migrationsOn = (db: Db) => {

@@ -2,11 +2,11 @@ import { print } from 'graphql';
 import type { Client } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MigrationProgressDocument, type MigrationProgressSubscription } from '../graphql/generated/graphql.ts';
-import { createdClient, MISSING } from '../support/graphql/administration.ts';
+import { createdClient } from '../support/graphql/administration.ts';
 import { openStream } from '../support/graphql/event-reader.ts';
 import { socketClient } from '../support/graphql/sockets.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 
 const QUERY = print(MigrationProgressDocument);
@@ -14,18 +14,16 @@ const ROWS = 6_000;
 
 type Told = MigrationProgressSubscription['progress'];
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 const clients: Client[] = [];
 
 beforeAll(async () => {
-  p = await startPortcullis();
   token = await p.clientToken();
 });
 
 afterAll(async () => {
   for (const client of clients) await client.dispose();
-  await p[Symbol.asyncDispose]();
 });
 
 const overSse = (id: string, by = token) => openStream(p, by, QUERY, { variables: { id } });
@@ -112,49 +110,6 @@ describe('migrationProgress', () => {
     expect((await reader.nextJson()).data.progress).toMatchObject({ done: true, migration: { status: 'CANCELLED' } });
     expect((await reader.next())?.event).toBe('complete');
     migrationJobs.start();
-  });
-
-  it('DG-09: a migration stopped for its failed rows is done with FAILED, and its last row has the reason', async () => {
-    const id = await startCsv(`wallet_address,email\n0xfirst,first@example.com\n${'a,b,c\n'.repeat(7_000)}`);
-    expect((await allOverSse(id)).at(-1)).toMatchObject({
-      processed: 6_501,
-      total: 7_001,
-      success: 1,
-      failed: 6_500,
-      done: true,
-      migration: { status: 'FAILED' },
-    });
-    const query = `{ migration(id: "${id}") { rows(last: 1) { edges { node { index status reason } } } } }`;
-    const { json } = await p.call('POST', '/graphql', { token, json: { query } });
-    expect(json.data.migration.rows.edges).toEqual([
-      {
-        node: {
-          index: 6_501,
-          status: 'failed',
-          reason: expect.stringMatching(
-            /^line 6501: the migration stopped here: its failed rows and rows without an identifier would take more than/,
-          ),
-        },
-      },
-    ]);
-  });
-
-  it('DG-09: an unknown or malformed id, and one of another node, are the same NOT_FOUND', async () => {
-    const id = await startFile(1);
-    const other = await p.clientToken(p.demo.other_node.client);
-    const readers = await Promise.all([overSse(MISSING), overSse('x'), overSse(id, other)]);
-    const [unknown, ...others] = await Promise.all(readers.map((reader) => reader.next()));
-    expect(JSON.parse(unknown?.data ?? '').errors).toEqual([
-      expect.objectContaining({ message: 'not found', extensions: { code: 'NOT_FOUND' } }),
-    ]);
-    expect(others).toEqual([unknown, unknown]);
-  });
-
-  it('DG-04 DG-09: needs users:read', async () => {
-    const { credentials } = await createdClient(p, token, { scopes: ['users:migrate'] });
-    const reader = await overSse(MISSING, await p.clientToken(credentials));
-    const { errors } = await reader.nextJson();
-    expect(errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'users:read' });
   });
 
   it('DG-08 DG-09: the subscription is closed when its client is disabled', async () => {

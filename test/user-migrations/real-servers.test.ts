@@ -1,33 +1,29 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startOnRealServers, startReplica } from '../support/harness.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 import { BULK, newUser, SINGLE } from '../support/user-migrations/calls.ts';
+import { csvOf, fileOf, stateOf } from '../support/user-migrations/files-fixture.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
 const TOPIC = 'users.kyc-token';
 
 describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, PostgreSQL, Redis and Kafka', () => {
-  let p: Portcullis;
-  let replica: Portcullis;
+  const p = beforeTests(startOnRealServers);
+  const replica = beforeTests(() => startReplica(p));
   let token: string;
   const events: IncomingMessage[] = [];
 
   beforeAll(async () => {
-    p = await startOnRealServers();
-    replica = await startReplica(p);
     token = await p.clientToken();
     await p.service.context.bus.subscribe({
       groupId: 'kyc',
       topics: [TOPIC],
       handle: async (batch) => void events.push(...batch),
     });
-  });
-  afterAll(async () => {
-    await replica?.[Symbol.asyncDispose]();
-    await p?.[Symbol.asyncDispose]();
   });
 
   it('D7-08 6-02: each created user without kyc_sent has its event on Kafka, by its key, and no other user has one', async () => {
@@ -69,18 +65,6 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     }
   });
 
-  it('D7-04 4.7-03: twenty concurrent requests with the same users, at two replicas, create each user once', async () => {
-    const users = Array.from({ length: 40 }, () => newUser());
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        (index % 2 === 0 ? p : replica).call('POST', BULK, { token, json: { users: users.toReversed() } }),
-      ),
-    );
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const sum = (name: string) => answers.reduce((total, { json }) => total + json[name], 0);
-    expect([sum('success'), sum('skipped'), sum('failed')]).toEqual([40, 19 * 40, 0]);
-  });
-
   it('D7-06: concurrent requests with one key, at two replicas, run once and get the same response', async () => {
     const json = newUser();
     const headers = { 'idempotency-key': randomUUID() };
@@ -102,5 +86,22 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
       ),
     );
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  });
+
+  it('D7-09: a file uploaded to one replica is applied by another, and its events are published', async () => {
+    await using gateway = await startReplica(p, { env: { PORTCULLIS_ROLE: 'gateway' } });
+    const { migrationFiles, database } = gateway.service.context;
+    const caller = { nodeId: gateway.demo.node_id, subject: 'ann', correlationId: 'upload' };
+    const { id } = await migrationFiles.start(caller, fileOf(csvOf(1_100)));
+    await vi.waitFor(
+      async () => expect(await migrationFiles.progress(caller.nodeId, id)).toMatchObject({ done: true }),
+      { interval: 100 },
+    );
+    const ended = await migrationFiles.progress(caller.nodeId, id);
+    expect(ended).toMatchObject({ processed: 1_100, migration: { status: 'done', success: 1_100, created_by: 'ann' } });
+    expect((await stateOf(database.db, caller.nodeId)).chunks).toEqual([]);
+    await vi.waitFor(async () => expect((await stateOf(database.db, caller.nodeId)).events).toEqual([]), {
+      interval: 250,
+    });
   });
 });

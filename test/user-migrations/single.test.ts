@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { renameTable } from '../support/harness/database-roles.ts';
 import { startPortcullis } from '../support/harness.ts';
-import { eventsOf, migrationsOf, newUser, SINGLE } from '../support/user-migrations/calls.ts';
+import { eventsOf, migrationsOf, newUser } from '../support/user-migrations/calls.ts';
 
 const NOW = '2026-11-21T10:30:00.123Z';
 const p = beforeTests(() => startPortcullis({ overrides: { nowMs: () => Date.parse(NOW) } }));
@@ -121,12 +121,6 @@ describe('a single migration', () => {
     const elsewhere = await migrationsOf(p, await p.clientToken(p.demo.other_node.client));
     expect((await migrate.one(user)).status).toBe(201);
     expect((await elsewhere.one(user)).status).toBe(201);
-  });
-
-  it('7.4-05 7.5-03: a request without a token is a 401', async () => {
-    const answer = await p.call('POST', SINGLE, { json: newUser() });
-    expect(answer).toMatchObject({ status: 401, json: { code: -1, domain: 0, message: 'unauthorized' } });
-    expect((await p.call('POST', `${SINGLE}/bulk`, { json: { users: [newUser()] } })).status).toBe(401);
   });
 
   it('7.4-05 7.5-03: a database error is a masked 500', async () => {

@@ -1,24 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { MAX_WAITING_CHUNKS } from '../../src/features/user-migrations/migrations.store.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { Refusal } from '../../src/platform/errors.ts';
-import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { csvOf, fileOf, filesOn, newNode, stateOf } from '../support/user-migrations/files-fixture.ts';
 
 describeReal('postgres', 'files that wait', () => {
-  let database: RealDatabase;
-  let replica: Database;
-
-  beforeAll(async () => {
-    database = await realDatabase();
-    replica = await openDatabase({ url: database.url });
-  });
-  afterAll(async () => {
-    await replica[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  const database = beforeTests(realDatabase);
+  const replica = beforeTests(() => openDatabase({ url: database.url }));
 
   /** A caller for a node whose files may have so many more chunks. */
   async function nodeWithRoomFor(chunks: number) {

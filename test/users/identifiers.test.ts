@@ -9,7 +9,7 @@ import {
 } from '../graphql/generated/graphql.ts';
 import { operate } from '../support/graphql/administration.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
-import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { usePortcullis } from '../support/harness.ts';
 import { type Agent, connect } from '../support/mcp/agents.ts';
 import { rows } from '../support/oauth/clients.ts';
 import { migrationsOf } from '../support/user-migrations/calls.ts';
@@ -21,19 +21,17 @@ interface Sent {
   surname?: string;
 }
 
-let p: Portcullis;
+const p = usePortcullis();
 let token: string;
 let agent: Agent;
 let rest: Awaited<ReturnType<typeof migrationsOf>>;
 
 beforeAll(async () => {
-  p = await startPortcullis();
   [token, agent] = await Promise.all([p.clientToken(), connect(p, p.demo.client.client_secret)]);
   rest = await migrationsOf(p, token);
 });
 afterAll(async () => {
   await agent[Symbol.asyncDispose]();
-  await p[Symbol.asyncDispose]();
 });
 
 const wallet = () => `0x${randomUUID()}`;

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers } from '../support/harness.ts';
+import { expect, it } from 'vitest';
+import { beforeTests } from '../support/harness/before-tests.ts';
+import { startOnRealServers } from '../support/harness.ts';
 import { freeze } from '../support/services/freeze.ts';
 import type { KafkaBehindProxy } from '../support/services/kafka-behind.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -10,13 +11,11 @@ type Fault = [name: string, begin: () => unknown, end: () => unknown];
 /** What the webhook promises while a broker fails, which passes when each test begins. */
 export function webhookWhileKafkaFails(broker: () => KafkaBehindProxy, isThorough: boolean): void {
   describeReal(['postgres', 'redis'], 'the webhook while Kafka fails', () => {
-    let portcullis: Portcullis;
-    beforeAll(async () => {
-      portcullis = await startOnRealServers({
+    const portcullis = beforeTests(() =>
+      startOnRealServers({
         env: { KAFKA_BROKERS: broker().server.brokers, PORTCULLIS_ROLE: 'gateway' },
-      });
-    });
-    afterAll(() => portcullis?.[Symbol.asyncDispose]());
+      }),
+    );
 
     async function post(): Promise<number> {
       const { username, password } = portcullis.webhook;

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Log } from '../../src/lib/log.ts';
 import { recordsOf } from '../support/audit/records.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { scrape } from '../support/observability/scrape.ts';
-import { basic, notification, PATHS, type WebhookFixture, webhookFixture } from '../support/webhook/fixture.ts';
+import { basic, notification, PATHS, webhookFixture } from '../support/webhook/fixture.ts';
 import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from '../support/webhook/signing.ts';
 
 const NOW = Date.parse('2026-11-21T10:40:00.500Z');
@@ -38,14 +39,12 @@ function without(body: string, name: string): Record<string, string> {
 }
 
 describe.each(['optional', 'required'] as const)('with a signing secret and WEBHOOK_SIGNATURE=%s', (mode) => {
-  let fixture: WebhookFixture;
-  beforeAll(async () => {
-    fixture = await webhookFixture({
+  const fixture = beforeTests(() =>
+    webhookFixture({
       env: { WEBHOOK_SIGNING_SECRET: SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS: PREVIOUS, WEBHOOK_SIGNATURE: mode },
       overrides: { nowMs: () => NOW, log },
-    });
-  });
-  afterAll(() => fixture[Symbol.asyncDispose]());
+    }),
+  );
 
   describe.each(PATHS)('POST %s', (path) => {
     it.each(table)(

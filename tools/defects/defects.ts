@@ -602,7 +602,7 @@ export const DEFECTS: readonly Defect[] = [
     file: 'src/lib/keyset.ts',
     find: '#mac({ connection, nodeId }: CursorScope, sortKey: Uint8Array)',
     replacement: "#mac({ connection }: CursorScope, sortKey: Uint8Array, nodeId = '')",
-    caughtBy: ['test/graphql/pages.test.ts', 'test/graphql/tenancy.test.ts'],
+    caughtBy: ['test/graphql/every-list.test.ts'],
   },
   {
     name: 'health: a worker without a bus is ready',

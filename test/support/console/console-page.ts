@@ -1,8 +1,9 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { Demo } from '../../../src/app/demo/demo.ts';
-import { type OpenPage, openPage } from '../harness/browser.ts';
-import type { Portcullis } from '../harness.ts';
+import { beforeTests } from '../harness/before-tests.ts';
+import { type OpenPage, openPage, startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { notification } from '../webhook/fixture.ts';
 
 export const SOON = { interval: 80 };
@@ -12,6 +13,16 @@ export interface Credentials {
   client: Demo['client'];
   console_client_id?: string;
   supervisor?: Demo['supervisor'] | undefined;
+}
+
+/** Starts an instance with the console, and a browser meanwhile, before the tests of a file, and ends both after them. */
+export function useConsole(start: () => Promise<Portcullis> = startEmbedded): { p: Portcullis; browser: Browser } {
+  let starting: Promise<Browser>;
+  const p = beforeTests(() => {
+    starting = startBrowser();
+    return start();
+  });
+  return { p, browser: beforeTests(() => starting) };
 }
 
 /** Opens the console; nobody is signed in. */

@@ -3,6 +3,7 @@ import type { Delivery, NewTransaction } from '../../../src/features/transaction
 import { Transactions } from '../../../src/features/transactions/transactions.service.ts';
 import type { TransactionTopic } from '../../../src/features/transactions/type-codes.rules.ts';
 import type { Database, Db } from '../../../src/platform/database/database.ts';
+import { beforeTests } from '../harness/before-tests.ts';
 
 export const ADMIN: TransactionTopic = 'transactions.admin';
 export const USER: TransactionTopic = 'transactions.user';
@@ -40,6 +41,15 @@ export async function fixtureOn(database: Database): Promise<Fixture> {
   await db.unscoped('test').run((k) => k.insertInto('nodes').values(nodeIds.map((id) => ({ id, name: 'node' }))));
   const woken: Fixture['woken'] = [];
   return { database, db, woken, nodeIds, mirror: mirrorOn(db, woken) };
+}
+
+/** The mirror before the tests of a file or group: on a database of its own, or on one that they share. */
+export function useMirror(database: Database | (() => Promise<Database>)): Fixture {
+  return beforeTests(async () => {
+    const own = typeof database === 'function' ? await database() : undefined;
+    const fixture = await fixtureOn(own ?? (database as Database));
+    return { ...fixture, [Symbol.asyncDispose]: async () => own?.[Symbol.asyncDispose]() };
+  });
 }
 
 export function mirrorOn(db: Db, woken: Fixture['woken'] = [], conflicts: string[] = []): Transactions {
