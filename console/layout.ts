@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.ts';
 import { Icon } from './kit/icons.ts';
 import { Toasts } from './kit/overlay.ts';
@@ -48,7 +48,8 @@ function Finder({ permissions }: { permissions: readonly string[] }) {
       isFinding.value = false;
     };
   }, []);
-  useEffect(() => {
+  // Before the new view is seen: who then presses the keys opens it again.
+  useLayoutEffect(() => {
     isFinding.value = false;
   }, [place.value]);
   useEffect(() => {

@@ -141,6 +141,8 @@ describeReal('chromium', 'the overview', () => {
     await find.fill(failed.slice(0, 8));
     await expect.poll(() => options.count(), SOON).toBe(1);
     await page.keyboard.press('Enter');
+    // The overview has the id too.
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor({ state: 'detached' });
     await page.locator(`.id[title="${failed}"]`).waitFor();
     await page.keyboard.press('Control+k');
     await find.fill('Acme Treas');
