@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -48,8 +49,22 @@ interface Step {
   keeps?: readonly [id: string, member: string];
 }
 
-/** Runs `bin/portcullis` as an operator does, in another folder than the repository's. */
-async function portcullis({ env, folder }: Run, args: readonly string[], input = '') {
+/** So many processes at once as there are cores, and one that waits: more would only wait for each other. */
+const turns = Array.from({ length: availableParallelism() + 1 }, () => Promise.resolve());
+
+/** Runs `bin/portcullis` as an operator does, in another folder than the repository's, when it has its turn. */
+async function portcullis(run: Run, args: readonly string[], input = '') {
+  const turn = (turns.shift() ?? Promise.resolve()).then(() => spawned(run, args, input));
+  turns.push(
+    turn.then(
+      () => undefined,
+      () => undefined,
+    ),
+  );
+  return turn;
+}
+
+async function spawned({ env, folder }: Run, args: readonly string[], input: string) {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(PROGRAM, args, { cwd: folder.path, env: { PATH, HOME, ...env } });
   child.stdin.on('error', () => undefined).end(input);

@@ -46,25 +46,23 @@ describeReal(['postgres', 'redis', 'kafka'], 'the log of a process', () => {
   ] as const)('D8-16: has one line of an outage behind %s, however many requests fail', async (name, store) => {
     lines.length = 0;
     ways[name]?.set('cut');
-    await vi.waitFor(() => expect(p.service.context.health.stores[store]).toBe('down'), { timeout: 10_000 });
+    await vi.waitFor(() => expect(p.service.context.health.stores[store]).toBe('down'));
     const paths = Array.from({ length: 50 }, () => p.call('GET', `/v1/accounts?page=${randomUUID()}`, { token }));
     const sign = Array.from({ length: 50 }, () => p.clientToken().catch(() => undefined));
     await Promise.all([...paths, ...sign]);
     const bad = told().filter(({ level }) => level >= WARN);
     expect(bad.filter(({ store: about }) => about === store)).toHaveLength(1);
-    // A loop in the background may have a line of its own.
-    expect(bad.length).toBeLessThanOrEqual(2);
+    // The loops in the background may have a line each; a hundred requests have none.
+    expect(bad.length).toBeLessThan(10);
     ways[name]?.set('passing');
-    await vi.waitFor(() => expect(p.service.context.health.stores[store]).toBe('ok'), { timeout: 10_000 });
+    await vi.waitFor(() => expect(p.service.context.health.stores[store]).toBe('ok'));
   });
 
   it('D8-16: has one line for a dead letter, with its place and its cause', async () => {
     lines.length = 0;
     const value = Buffer.from('no registration');
     await p.service.context.bus.publish([{ topic: TOPICS.registered, key: 'k', value, headers: {} }]);
-    await vi.waitFor(() => expect(told().some(({ topic }) => topic === TOPICS.registered)).toBe(true), {
-      timeout: 20_000,
-    });
+    await vi.waitFor(() => expect(told().some(({ topic }) => topic === TOPICS.registered)).toBe(true));
     expect(told().filter(({ topic }) => topic === TOPICS.registered)).toEqual([
       expect.objectContaining({
         msg: 'could not apply a message; moved it to the dead letters',

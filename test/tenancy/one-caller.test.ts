@@ -54,13 +54,17 @@ describeReal('postgres', 'what one caller may take of the database', () => {
 
   const graphql = (json: unknown, token = tokens.mine) => portcullis.call('POST', '/graphql', { token, json });
   const otherGet = () => portcullis.call('GET', '/v1/accounts', { token: tokens.other });
+  /** While the lock is held: one that waited for it would get no 200. A busy machine may refuse one with 503. */
+  const expectServed = async () => {
+    for (let at = 0; at < 5; at += 1) await expect.poll(async () => (await otherGet()).status).toBe(200);
+  };
 
   it(`D2-25: ${AT_ONCE.batches * 10 * READS} slow reads of a node use half of the connections, and another node is served`, async () => {
     await withLocked('assets', async (locker) => {
       const asked = Array.from({ length: AT_ONCE.batches }, () => graphql(batch(10, READS)));
       await expect.poll(() => connections().waiting(portcullis.demo.node_id)).toBeGreaterThan(AT_ONCE.batches * 100);
       expect(connections().held(portcullis.demo.node_id)).toBe(5);
-      for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
+      await expectServed();
       expect(connections().held(portcullis.demo.node_id)).toBeLessThanOrEqual(5);
       // A token is issued too: what is of no node has connections of its own.
       await portcullis.clientToken(portcullis.demo.other_node.client);
@@ -101,7 +105,7 @@ describeReal('postgres', 'what one caller may take of the database', () => {
     await withLocked('idempotent_answers', async (locker) => {
       const erased = ids.map((id) => operate(portcullis, tokens.mine, EraseUserDocument, { id }));
       await expect.poll(() => lockWaits('idempotent_answers')).toBeGreaterThan(0);
-      for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
+      await expectServed();
       // What is of no node is the service's own work, which comes and goes.
       await expect
         .poll(() => [connections().held(portcullis.demo.node_id), connections().held('')], { interval: 5 })
