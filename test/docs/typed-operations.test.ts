@@ -69,16 +69,7 @@ it('D8-02: the documented codegen configuration generates types for every scalar
   await writeFile(join(folder, 'src/caller.ts'), CALLER);
   const bin = join(ROOT, 'node_modules/.bin');
   await runCommand(join(bin, 'graphql-codegen'), ['--config', 'codegen.yml'], { cwd: folder });
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022,dom',
-    '--moduleResolution',
-    'bundler',
-  ];
+  const options = '--noEmit --strict --target es2022 --lib es2022,dom --moduleResolution bundler'.split(' ');
   const more = ['--module', 'esnext', '--allowImportingTsExtensions', '--types', '', 'src/caller.ts'];
   await expect(runCommand(join(bin, 'tsc'), [...options, ...more], { cwd: folder })).resolves.toBe('');
 }, 120_000);

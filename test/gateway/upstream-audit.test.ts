@@ -9,6 +9,7 @@ import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { openSocket, request } from '../support/gateway/raw.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { writtenLog } from '../support/observability/written-log.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -20,7 +21,7 @@ const upstream = beforeTests(() =>
 );
 let answer: RequestListener;
 let p: Portcullis;
-const lines: string[] = [];
+const { log, lines } = writtenLog();
 
 beforeAll(async () => {
   const endpoint = { methods: ['POST', 'GET'], path: '/v1/echo', services: ['accounts'], visibility: 'public' };
@@ -29,8 +30,6 @@ beforeAll(async () => {
   const graphql = { ...endpoint, path: '/v1/graphql' };
   const services = { accounts: { at: upstream.url, max_body_bytes: 0 } };
   await using file = await gatewayFile(services, [endpoint, quiet, changed, graphql]);
-  const keep = (fields: object, message: string) => void lines.push(JSON.stringify({ ...fields, message }));
-  const log = { debug: keep, info: keep, warn: keep, error: keep };
   p = await startPortcullis({
     env: { GATEWAY_CONFIG: file.path, AUDIT_MASKED_NAMES: 'account_code' },
     overrides: { log },

@@ -2,10 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MigrationFiles } from '../../src/features/user-migrations/migration-files.service.ts';
 import { MAX_WAITING_CHUNKS } from '../../src/features/user-migrations/migrations.store.ts';
-import type { Log } from '../../src/lib/log.ts';
 import { recordsOf } from '../support/audit/records.ts';
 import { MISSING, operate } from '../support/graphql/administration.ts';
 import { startFixture } from '../support/graphql/fixture.ts';
@@ -22,25 +21,21 @@ import {
   sendRaw,
 } from '../support/graphql/upload-requests.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
+import { type Answer, startPortcullis } from '../support/harness.ts';
+import { writtenLog } from '../support/observability/written-log.ts';
 import { CancelUserMigrationDocument, MigrationDocument } from './generated/graphql.ts';
 
 const MEBIBYTE = 1024 ** 2;
 const MAX_BYTES = 32 * MEBIBYTE;
 
 describe('an upload to the whole instance', () => {
-  const lines: string[] = [];
-  let p: Portcullis;
+  const { log, lines } = writtenLog();
+  const p = beforeTests(() => startPortcullis({ overrides: { log } }));
   let token: string;
 
   beforeAll(async () => {
-    const line = (fields: object, message?: string) => void lines.push(JSON.stringify({ ...fields, message }));
-    const log: Log = { debug: line, info: line, warn: line, error: line };
-    p = await startPortcullis({ overrides: { log } });
     token = await p.clientToken();
   });
-
-  afterAll(() => p[Symbol.asyncDispose]());
 
   async function upload(csv: string | Blob, operations?: object): Promise<Answer> {
     const body = browserForm(csv);

@@ -108,16 +108,7 @@ it('D8-02: kubb generates types that compile, with closed lists and error codes,
   const index = kinds[0]?.map((file) => `export type * from './${file.slice('generated/'.length)}';\n`) ?? [];
   await writeFile(join(sources, 'generated/index.ts'), index.join(''));
   await writeFile(join(sources, 'caller.ts'), KUBB_CALLER);
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022,dom',
-    '--moduleResolution',
-    'bundler',
-  ];
+  const options = '--noEmit --strict --target es2022 --lib es2022,dom --moduleResolution bundler'.split(' ');
   const files = ['--module', 'esnext', '--allowImportingTsExtensions', '--types', '', 'caller.ts'];
   await expect(runCommand(TSC, [...options, ...files], { cwd: sources })).resolves.toBe('');
 });

@@ -8,9 +8,9 @@ import { beforeTests } from '../support/harness/before-tests.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { connect, post, secretWith, type ToolAnswer } from '../support/mcp/agents.ts';
 import { scrape } from '../support/observability/scrape.ts';
+import { notify, registered } from '../support/realtime/live.ts';
 import { newUser } from '../support/user-migrations/calls.ts';
 import { autoTransfer, leaf, limit } from '../support/wallet-rules/rules.ts';
-import { basic, notification } from '../support/webhook/fixture.ts';
 
 const MANY_DIGITS = '0.123456789012345678901234567890';
 
@@ -23,23 +23,6 @@ async function createdRule(rule: object = limit()): Promise<ToolAnswer['given']>
   const { given, text } = await agent.call('create_wallet_rule', { wallet_id: p.demo.wallet_id, rule });
   expect(text).toContain('"version":1');
   return given;
-}
-
-/** Registers a transaction of the demo node, as only GraphQL and the topic do, and returns its id. */
-async function registered(): Promise<string> {
-  const id = randomUUID();
-  const { transactions } = p.service.context;
-  await transactions.registerByMutation({
-    ...{ id, nodeId: p.demo.node_id, collection: 'user_transactions', type: 1, assetId: null },
-  });
-  return id;
-}
-
-async function notify(members: object): Promise<void> {
-  const { username, password } = p.webhook;
-  const headers = { authorization: basic(username, password) };
-  const json = notification(members);
-  expect((await p.call('POST', '/v2/webhooks/custodial', { headers, json })).status).toBe(200);
 }
 
 describe('each tool', () => {
@@ -184,10 +167,10 @@ describe('each tool', () => {
   });
 
   it('D6-01: a type that is unknown in its collection is stored, flagged and counted', async () => {
-    const transaction_id = await registered();
+    const [transaction_id = ''] = await registered(p, 1);
     const { given: before } = await agent.call('get_transaction', { transaction_id });
     expect(before).toMatchObject({ type: 1, type_flagged: false });
-    await notify({ id: transaction_id, type: 11, status: 1 });
+    await notify(p, transaction_id, 1, { type: 11 });
     await vi.waitFor(async () => {
       const { given } = await agent.call('get_transaction', { transaction_id });
       expect(given).toMatchObject({ status: 'Started', type: 11, type_name: null, type_flagged: true });
@@ -197,9 +180,9 @@ describe('each tool', () => {
   });
 
   it('D8-06: transactions are read with their status, their events and by filter', async () => {
-    const transaction_id = await registered();
+    const [transaction_id = ''] = await registered(p, 1);
     expect((await agent.call('get_transaction', { transaction_id })).given.status).toBeNull();
-    for (const status of [1, 3]) await notify({ id: transaction_id, type: 1, status, gas_used: 21_000 });
+    for (const status of [1, 3]) await notify(p, transaction_id, status, { gas_used: 21_000 });
     await vi.waitFor(async () => {
       const { given } = await agent.call('get_transaction', { transaction_id });
       expect(given).toMatchObject({ status: 'Done', type_name: 'PurchaseOnPrimaryMarket', gas_used: '21000' });

@@ -3,13 +3,14 @@ import { rename } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
 import { TOPICS } from '../../src/events/bus/topics.ts';
-import type { Log } from '../../src/lib/log.ts';
 import { listening } from '../support/gateway/forwarder.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
+import { scrape } from '../support/observability/scrape.ts';
+import { writtenLog } from '../support/observability/written-log.ts';
+import { notify } from '../support/realtime/live.ts';
 
 const TOKEN = 'the-token-of-the-owner';
-const AT = '2026-11-21T10:30:00Z';
 
 const open: AsyncDisposable[] = [];
 
@@ -36,21 +37,9 @@ async function ownerThat(answer: RequestListener): Promise<{ url: string; asked:
 async function instance(lookup: object | undefined, env: Record<string, string> = {}) {
   const more = lookup === undefined ? {} : { transactions_lookup: lookup };
   const file = opened(await gatewayFile({}, [], more));
-  const lines: string[] = [];
-  const keep = (fields: object, message: string) => {
-    lines.push(JSON.stringify({ ...fields, message, said: 'err' in fields ? String(fields.err) : '' }));
-  };
-  const log: Log = { debug: keep, info: keep, warn: keep, error: keep };
+  const { log, lines } = writtenLog();
   const started = startPortcullis({ env: { GATEWAY_CONFIG: file.path, ...env }, overrides: { log } });
   return { p: opened(await started), lines, path: file.path };
-}
-
-async function notify(p: Portcullis, id: string): Promise<void> {
-  const { username, password } = p.webhook;
-  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
-  const json = { id, type: 1, status: 3, created_at: AT, updated_at: AT };
-  const { status } = await p.call('POST', '/v2/webhooks/custodial', { json, headers: { authorization } });
-  expect(status).toBe(200);
 }
 
 async function statusOf({ service }: Portcullis, id: string): Promise<number | null | undefined> {
@@ -59,9 +48,7 @@ async function statusOf({ service }: Portcullis, id: string): Promise<number | n
   return row?.status;
 }
 
-async function metricsOf({ service }: Portcullis): Promise<string> {
-  return (await fetch(`${service.adminUrl}/metrics`)).text();
-}
+const metricsOf = async ({ service }: Portcullis) => (await scrape(service)).text;
 
 it('D6-20: a notification of an id that only the owner knows is applied, and the bearer token is not logged', async () => {
   const id = `o/${randomUUID()}`;
@@ -73,7 +60,7 @@ it('D6-20: a notification of an id that only the owner knows is applied, and the
   const lookup = { url: owner.url, bearer_env: 'OWNER_TOKEN' };
   const { p, lines } = await instance(lookup, { OWNER_TOKEN: TOKEN });
   nodeId = p.demo.node_id;
-  await notify(p, id);
+  await notify(p, id, 3);
   await vi.waitFor(async () => expect(await statusOf(p, id)).toBe(3), { interval: 50 });
   expect(owner.asked).toEqual(Array(2).fill(`/${encodeURIComponent(id)} Bearer ${TOKEN}`));
   // The lookup is counted once it has ended, which the row that it writes does not wait for.
@@ -90,7 +77,7 @@ it('D6-20: a notification of an id that only the owner knows is applied, and the
 it('D6-20: without the setting no lookup is made: the notification stays parked and is counted in a metric', async () => {
   const { p } = await instance(undefined);
   const id = randomUUID();
-  await notify(p, id);
+  await notify(p, id, 3);
   await vi.waitFor(async () => expect(await metricsOf(p)).toContain('portcullis_transactions_unregistered 1\n'));
   const { db } = p.service.context.database;
   const rows = await db.unscoped('test').run((k) => k.selectFrom('transaction_lookups').select(['id', 'attempts']));
