@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lockDataDir } from '../../src/platform/embedded/data-dir-lock.ts';
 import { instanceSocket } from '../../src/platform/embedded/instance-link.ts';
+import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { emptyFolder, startedFolder } from '../support/start/folders.ts';
 import { printed, type Running, spawnProgram, startProgram, type Variables } from '../support/start/process.ts';
@@ -40,7 +41,12 @@ describe('commands beside a running embedded instance', () => {
     await instance?.[Symbol.asyncDispose]();
   });
 
-  const run = (args: readonly string[], input?: string) => document(env, args, input);
+  /** Runs a command in this process, which is not the instance's either, and returns the document that it prints. */
+  async function run(args: readonly string[], line?: string) {
+    const { code, out, err } = await portcullis([...args, '--json'], env, line);
+    expect({ args, code, err }).toEqual({ args, code: 0, err: expect.stringMatching(/^(?:Migration .*\n)?$/) });
+    return JSON.parse(out);
+  }
 
   /** Requests a token of the instance, and returns the status. */
   async function signIn(body: object): Promise<number> {
@@ -63,7 +69,7 @@ describe('commands beside a running embedded instance', () => {
     expect(await run(['client', 'show', id])).toMatchObject({ name: 'Beside', monthly_limit: 100 });
 
     const supervisor = ['supervisor', 'create', '--node', node, '--username', 'grace', '--role', 'viewer'];
-    const grace = await run(supervisor, `${PASSWORD}\n`);
+    const grace = await run(supervisor, PASSWORD);
     const login = { grant_type: 'password', ...credentials, username: 'grace', password: PASSWORD };
     expect(await signIn(login)).toBe(200);
     expect(await run(['supervisor', 'disable', grace.id])).toMatchObject({ status: 'disabled' });
@@ -113,9 +119,9 @@ describe('commands beside a running embedded instance', () => {
     const file = join(folder.path, 'users.csv');
     await writeFile(file, csv);
     expect(await run(['users', 'import', file, '--node', node])).toMatchObject({ success: 1, failed: 0 });
-    expect(await run(['users', 'import', '-', '--node', node], csv)).toMatchObject({ skipped: 1, failed: 0 });
+    expect(await document(env, ['users', 'import', '-', '--node', node], csv)).toMatchObject({ skipped: 1, failed: 0 });
     const line = JSON.stringify({ topic: 'reference.nodes', key: node, value: { version: 2, name: 'Renamed' } });
-    expect(await run(['reference', 'load', '-'], line)).toMatchObject({ applied: 1, rejected: 0 });
+    expect(await document(env, ['reference', 'load', '-'], line)).toMatchObject({ applied: 1, rejected: 0 });
     const out = join(folder.path, 'export');
     expect(await run(['audit', 'export', '--out', out])).toMatchObject({ verification: { findings: 0 } });
   });

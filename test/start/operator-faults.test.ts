@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
+import { portcullis } from '../support/cli/in-process.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { createTopics, deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
@@ -11,7 +12,7 @@ import { withPostgres } from '../support/services/pg-client.ts';
 import { freePorts } from '../support/services/ports.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { emptyFolder, migratedFolder } from '../support/start/folders.ts';
-import { type Ended, runCli, spawnInstance, startInstance, type Variables } from '../support/start/process.ts';
+import { type Ended, spawnInstance, startInstance, type Variables } from '../support/start/process.ts';
 
 const LONG = 'x'.repeat(32);
 const PRODUCTION = {
@@ -30,9 +31,15 @@ const PRODUCTION = {
 const STACK = /(?:^|\n|\\n)\s+at /;
 
 /** Checks that what ended a process has no stack trace. A warning may have one: a store that is slow for a moment ends nothing. */
-function expectPlain({ stdout, stderr }: Ended): void {
+function expectPlain({ stdout, stderr }: Pick<Ended, 'stdout' | 'stderr'>): void {
   expect(stderr).not.toMatch(STACK);
   for (const line of stdout.split('\n')) if (!line.startsWith('{"level":"warn"')) expect(line).not.toMatch(STACK);
+}
+
+/** Runs a command in this process: test/cli/process.test.ts has what is of a process of its own. */
+async function commandOn(env: Variables, command: readonly string[]) {
+  const { code, out, err } = await portcullis(command, env);
+  return { code, stdout: out, stderr: err };
 }
 
 /** Starts a process that does not run, and a command on the same stores. Neither prints where in the program it failed. */
@@ -41,7 +48,7 @@ async function refusals(variables: Variables, command: readonly string[] = ['cli
   const env = { DATA_DIR: folder.path, ...variables };
   await using instance = spawnInstance(env);
   const started = await instance.ended;
-  const commanded = await runCli(command, env);
+  const commanded = await commandOn(env, command);
   expectPlain(started);
   expectPlain(commanded);
   return { started, commanded };
@@ -60,13 +67,13 @@ describe('a start with an error that the operator can fix', () => {
   });
 
   it('D1-04: a worker, which has one listener, may use the default PORT for it', async () => {
-    const { code, stdout } = await runCli(['config', 'check'], {
-      PORTCULLIS_ROLE: 'worker',
+    const stores = {
       DATABASE_URL: 'postgres://127.0.0.1/rows',
       REDIS_URL: 'redis://127.0.0.1',
-      KAFKA_BROKERS: '127.0.0.1:9092',
-      ADMIN_PORT: '4000',
-    });
+      KAFKA_BROKERS: 'a:9092',
+    };
+    const env = { PORTCULLIS_ROLE: 'worker', ...stores, ADMIN_PORT: '4000' };
+    const { code, stdout } = await commandOn(env, ['config', 'check']);
     expect({ code, hasPort: stdout.includes('4000') }).toEqual({ code: 0, hasPort: true });
   });
 
@@ -185,7 +192,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     await withPostgres(database.url, (client) => client.query('alter table clients drop column id cascade'));
     await using folder = await emptyFolder();
     const env = { ...stores, DATA_DIR: folder.path, DATABASE_URL: database.url };
-    const commanded = await runCli(['client', 'disable', randomUUID()], env);
+    const commanded = await commandOn(env, ['client', 'disable', randomUUID()]);
     expectPlain(commanded);
     expect([commanded.code, commanded.stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
   });
