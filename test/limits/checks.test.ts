@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { lengthsPage } from '../../scripts/lengths-page.ts';
 import { MAX_LENGTHS, MAX_SIZES } from '../../src/tables/text-lengths.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
+import { ROOT } from '../support/start/process.ts';
 
 /** The columns with texts, lists, JSON or bytes that have no check of their length, by the reason. */
 const UNCHECKED: Record<string, Record<string, string>> = {
@@ -86,4 +90,8 @@ it('D7-13: every text, list, JSON and bytes column has a length check, or a docu
   );
   const known = [...named(MAX_LENGTHS), ...named(MAX_SIZES), ...reasoned];
   expect(columns.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
+});
+
+it('D7-13: docs/lengths.md lists the maximum lengths in force', () => {
+  expect(readFileSync(join(ROOT, 'docs/lengths.md'), 'utf8')).toBe(lengthsPage());
 });
