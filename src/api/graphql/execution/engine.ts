@@ -187,6 +187,8 @@ function resultsOf(
   const events = source[Symbol.asyncIterator]();
   const giveUp = () => void events.return?.();
   if (held) held.giveUp = giveUp;
+  // Its memory may have been needed while the source began.
+  if (held?.refusal) giveUp();
   const results: AsyncIterableIterator<ExecutionResult> = {
     async next() {
       held?.lowerTo(0);
