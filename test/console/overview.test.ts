@@ -186,7 +186,7 @@ describeReal('chromium', 'the overview', () => {
     await expect.poll(() => page.locator('figure').innerText(), SOON).toMatch(/Done\s+0\s+Failed\s+[12]\s+Open\s+2/);
     const [id = ''] = await registered(p, 1);
     await applied(p, id, 4, { updated_at: ago(0) });
-    await expect.poll(() => tile.innerText(), { ...SOON, timeout: 15_000 }).toContain('\n2\n');
+    await expect.poll(() => tile.innerText(), SOON).toContain('\n2\n');
   });
 
   it('shows every filter in force as a chip that ends it, counts with all of them, and finds what is stuck whatever the time', async () => {

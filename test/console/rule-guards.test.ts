@@ -84,7 +84,6 @@ describeReal('chromium', 'what guards a rule in the console', () => {
   beforeEach(async () => {
     open = await openTab(session.page.context(), `${p.url}/console/#/rules`);
     ({ page } = open);
-    page.setDefaultTimeout(10_000);
     await page.getByRole('heading', { name: 'Rules' }).waitFor();
   });
   afterEach(() => page.close());

@@ -5,7 +5,7 @@ import { type OpenPage, openPage } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
 import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
-const SOON = { interval: 80, timeout: 10_000 };
+const SOON = { interval: 80 };
 
 const { p, browser } = useConsole();
 

@@ -4,7 +4,7 @@ import { signIn, useConsole } from '../support/console/console-page.ts';
 import { type OpenPage, openPage, takePicture } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const SOON = { interval: 80, timeout: 10_000 };
+const SOON = { interval: 80 };
 /** No double has all of its digits. */
 const EXACT = '0.1000000000000000000001';
 

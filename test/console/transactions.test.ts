@@ -67,7 +67,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await row(page, first).getByText('no gas').waitFor();
     expect(await top(page, 2)).toEqual([first, second]);
     await waitForUpdates(page, 3);
-    await expect.poll(() => tab(page, 'Failed').innerText(), { ...SOON, timeout: 15_000 }).toMatch(/1$/);
+    await expect.poll(() => tab(page, 'Failed').innerText(), SOON).toMatch(/1$/);
     await takePicture(page, 'console-transactions', 600);
     expectQuiet(open, relay.url);
   });

@@ -241,7 +241,6 @@ describeReal('chromium', 'hostile texts in the console', () => {
     };
     await poisonTransactions();
     await poisonRecords();
-    open.page.setDefaultTimeout(8_000);
     open.page.on('dialog', (dialog) => {
       dialogs.push(dialog.message());
       void dialog.dismiss();

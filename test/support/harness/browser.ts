@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { serviceAddress } from '../services/real.ts';
+import { PATIENCE_MS } from './deadlines.ts';
 
 const VIEWPORT = { width: 1280, height: 800 };
 
@@ -56,6 +57,7 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const context = await browser.newContext({ viewport: VIEWPORT, reducedMotion: 'reduce', ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
   const open = await openTab(context, `${origin}${path}`);
   return { ...open, [Symbol.asyncDispose]: () => context.close() };
