@@ -9,7 +9,7 @@ import { inputMembers, secretArguments } from '../support/audit/declared-secrets
 import { percent, traceIn } from '../support/audit/secret-traces.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { DOCUMENTED } from '../support/gateway/documented.ts';
-import { createdSupervisor, login } from '../support/graphql/administration.ts';
+import { createdClient, createdSupervisor, login } from '../support/graphql/administration.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { formHeaders, formOf } from '../support/graphql/upload-requests.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
@@ -355,11 +355,12 @@ describe('a secret of a declared input', () => {
 
   it('D2-08 D3-06: is issued by the service: as a new client secret, under any name, and as tokens of each kind', async () => {
     const made = 'createClient(input: {name: "c", grantTypes: [CLIENT_CREDENTIALS], scopes: []})';
+    const { id } = (await createdClient(p, token)).client;
     const secrets = await Promise.all(
       [
-        `${made} { ... on CreatedClient { clientSecret client { id } } }`,
+        `${made} { ... on CreatedClient { clientSecret } }`,
         `${made} { ... on CreatedClient { renamed: clientSecret } }`,
-        `rotateClientSecret(id: "${p.demo.client.client_id}", overlapSeconds: 600) { ... on CreatedClient { clientSecret } }`,
+        `rotateClientSecret(id: "${id}") { ... on CreatedClient { clientSecret } }`,
       ].map((field) => call(field, 'POST', '/graphql', { token, json: { query: `mutation { ${field} }` } })),
     );
     expect(secrets.map(({ text }) => text.match(ISSUED)?.length)).toEqual([1, 1, 1]);
@@ -375,7 +376,7 @@ describe('a secret of a declared input', () => {
       expect([what, typeof secret]).toEqual([what, 'string']);
       issued.set(secret, what);
     }
-    expect(issued.size).toBeGreaterThan(20);
+    expect([...issued.values()]).toEqual(expect.arrayContaining(['a login', 'a refresh']));
   });
 
   it('D1-18: is read from standard input only by the commands that this suite covers', () => {

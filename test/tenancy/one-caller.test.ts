@@ -61,15 +61,29 @@ describeReal('postgres', 'what one caller may take of the database', () => {
 
   it(`D2-25: ${AT_ONCE.batches * 10 * READS} slow reads of a node use half of the connections, and another node is served`, async () => {
     await withLocked('assets', async (locker) => {
-      const asked = Array.from({ length: AT_ONCE.batches }, () => graphql(batch(10, READS)));
-      await expect.poll(() => connections().waiting(portcullis.demo.node_id)).toBeGreaterThan(AT_ONCE.batches * 100);
+      let isOver = false;
+      const askAll = () => {
+        isOver = false;
+        const batches = Array.from({ length: AT_ONCE.batches }, () => graphql(batch(10, READS)));
+        return Promise.all(batches).finally(() => {
+          isOver = true;
+        });
+      };
+      let asked = askAll();
+      // A busy machine may refuse them before they wait: then they come again.
+      await expect
+        .poll(() => {
+          if (isOver) asked = askAll();
+          return connections().waiting(portcullis.demo.node_id);
+        })
+        .toBeGreaterThan(AT_ONCE.batches * 100);
       expect(connections().held(portcullis.demo.node_id)).toBe(5);
       await expectServed();
       expect(connections().held(portcullis.demo.node_id)).toBeLessThanOrEqual(5);
       // A token is issued too: what is of no node has connections of its own.
       await portcullis.clientToken(portcullis.demo.other_node.client);
       await locker.query('rollback');
-      const answers = await Promise.all(asked);
+      const answers = await asked;
       // One that comes when the queue of its node is full, or waits too long there, is refused as a whole.
       const others = answers.filter(({ status }) => status !== 200 && status !== 503 && status !== 504);
       expect(others.map(({ status, text }) => `${status} ${text}`)).toEqual([]);
