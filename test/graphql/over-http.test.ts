@@ -236,7 +236,6 @@ describe('Accept', () => {
     for (const accept of ['text/event-stream', 'text/event-stream, application/json;q=0.9', 'text/*, */*;q=0.1']) {
       const answer = await post({ query: QUERY }, { accept });
       expect([accept, answer.headers.get('content-type')]).toEqual([accept, 'text/event-stream']);
-      expect((await post({ query: INVALID[0] }, { accept })).status).toBe(400);
     }
   });
 
