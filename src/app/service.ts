@@ -5,8 +5,12 @@ import {
   readPersistedDocuments,
 } from '../api/graphql/execution/persisted-file.ts';
 import { keyedLog } from '../audit/masked-names.ts';
-import { withDiscovers } from '../gateway/endpoints/discover-endpoints.ts';
-import { type GatewayConfig, lookupBearer, parseGatewayConfig } from '../gateway/endpoints/gateway-config.ts';
+import {
+  type GatewayConfig,
+  lookupBearer,
+  parseGatewayConfig,
+  withDiscovers,
+} from '../gateway/endpoints/gateway-config.ts';
 import { Reloads, readTableText, watchTable } from '../gateway/endpoints/reload.ts';
 import { UpstreamCalls } from '../gateway/proxy/upstream-call.ts';
 import { Upstreams, upstreamMetrics } from '../gateway/proxy/upstreams.ts';
@@ -119,7 +123,10 @@ export async function startService({
     config.role === 'worker'
       ? undefined
       : await startPublic(context, { gatewayConfig, upstreams, reloads, persisted, demo }, stack);
-  if (demo && baseUrl !== undefined) await publishDemo(context, demo, context.publicUrl.value);
+  if (demo && baseUrl !== undefined) {
+    const { writeDemo } = await import('./demo/demo.ts');
+    writeDemo(config.dataDir, demo, { baseUrl: context.publicUrl.value, webhook: context.secrets.webhook });
+  }
   if (database.isEmbedded) {
     const { shareDatabase } = await import('../platform/database/share-database.ts');
     await shareDatabase({ ...database, ...config, log }, stack);
@@ -221,9 +228,4 @@ async function demoOf(context: Context): Promise<Demo | undefined> {
   if (context.config.databaseUrl !== undefined) return undefined;
   const { ensureDemo } = await import('./demo/ensure-demo.ts');
   return ensureDemo(context);
-}
-
-async function publishDemo({ config, secrets }: Context, demo: Demo, baseUrl: string): Promise<void> {
-  const { writeDemo } = await import('./demo/demo.ts');
-  writeDemo(config.dataDir, demo, { baseUrl, webhook: secrets.webhook });
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withDiscovers } from '../../src/gateway/endpoints/discover-endpoints.ts';
+import { withDiscovers } from '../../src/gateway/endpoints/gateway-config.ts';
 import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { configFaults } from '../support/gateway/config-faults.ts';
 

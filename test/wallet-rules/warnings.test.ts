@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type RuleWarning, warningsOf } from '../../src/features/wallet-rules/warnings.rules.ts';
+import { type RuleWarning, warningsOf } from '../../src/features/wallet-rules/evaluate.rules.ts';
 import type { WalletRuleContent } from '../../src/tables/wallet-rule-content.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { callOf, post } from '../support/mcp/agents.ts';

@@ -16,7 +16,7 @@ export interface Defect {
 export const DEFECTS: readonly Defect[] = [
   {
     name: 'rules: the preview of a rule to a wallet on another chain has no warning',
-    file: 'src/features/wallet-rules/warnings.rules.ts',
+    file: 'src/features/wallet-rules/evaluate.rules.ts',
     find: 'isTransfer && isElsewhere(target),',
     replacement: 'false,',
     caughtBy: ['test/wallet-rules/warnings.test.ts'],

@@ -69,14 +69,13 @@ export class LoginLocks {
 
   /** Records a failed login. */
   async recordFailure(nodeId: string, username: string, address: LoginOrigin): Promise<void> {
-    const { db, nowMs } = this.#deps;
     const row = {
       id: uuidV7(),
       username: identifierKey(username),
       address,
-      failed_at: new Date(nowMs()).toISOString(),
+      failed_at: new Date(this.#deps.nowMs()).toISOString(),
     };
-    await db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
+    await this.#deps.db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
   }
 
   /** Deletes the failed logins of a username, which ends its lockout: those from an origin, or all. */
@@ -98,11 +97,10 @@ export class LoginLocks {
     usernames: readonly string[],
     origin?: LoginOrigin,
   ): Promise<ReadonlyMap<string, number>> {
-    const { db, nowMs } = this.#deps;
-    const now = nowMs();
+    const now = this.#deps.nowMs();
     // Older failures cannot lock any more. None is added during a lockout, so there are few: five, or a hundred.
     const since = new Date(now - 2 * WINDOW_MS).toISOString();
-    const rows = await db.forNode(nodeId).run((k) =>
+    const rows = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .selectFrom('login_failures')
         .select(['username', 'address', 'failed_at'])

@@ -1,10 +1,12 @@
-import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Argon2Parameters, argon2 as argon2WithCallback, randomBytes, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { passwordsAtOnce } from '../../lib/thread-pool.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import { MAX_WAIT_MS } from '../../platform/held-memory.ts';
 import { requestSignal } from '../../platform/waiting-request.ts';
 
+const argon2 = promisify(argon2WithCallback);
 export const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;
 const PARALLELISM = 1;
@@ -71,17 +73,9 @@ export class Passwords {
   #run(nodeId: string | undefined, password: string, parameters: Parameters): Promise<Buffer> {
     return this.semaphore.run(nodeId, () => {
       this.runs++;
-      return derive(password, parameters);
+      return argon2('argon2id', { message: Buffer.from(password, 'utf8'), ...parameters });
     });
   }
-}
-
-function derive(password: string, parameters: Parameters): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    argon2('argon2id', { message: Buffer.from(password, 'utf8'), ...parameters }, (error, tag) =>
-      error ? reject(error) : resolve(Buffer.from(tag)),
-    );
-  });
 }
 
 function phc(salt: Buffer, tag: Buffer): string {

@@ -22,9 +22,8 @@ export class DatabaseClock {
 
   /** Reads the database's time, in ms since 1970, within the transaction of the current context. */
   async read(): Promise<number> {
-    const { db, isOwn, nowMs } = this.#deps;
-    if (isOwn) return nowMs();
-    const [row] = await db
+    if (this.#deps.isOwn) return this.#deps.nowMs();
+    const [row] = await this.#deps.db
       .unscoped('clock query')
       .raw((sql) => sql<{ ms: string }>`select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms`);
     return Number(row?.ms);

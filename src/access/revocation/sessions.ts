@@ -96,9 +96,8 @@ export class Sessions {
    * session exists or has existed.
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
-    const { db, changes, mirror } = this.#deps;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
-    const isOpen = await changes.commit(async (recordRevocation) => {
+    const isOpen = await this.#deps.changes.commit(async (recordRevocation) => {
       if (!(await this.#holdAccess(session, seen))) return false;
       const row = {
         id: sessionId,
@@ -107,7 +106,7 @@ export class Sessions {
         client_id: session.clientId,
         expires_at: new Date(expiresAtMs).toISOString(),
       };
-      const [added] = await db.forNode(nodeId).run((k) =>
+      const [added] = await this.#deps.db.forNode(nodeId).run((k) =>
         k
           .insertInto('sessions')
           .values(row)
@@ -119,7 +118,7 @@ export class Sessions {
       for (const id of oldest) recordRevocation({ kind: 'session', nodeId, subject: supervisorId, item: id });
       return true;
     });
-    if (isOpen) await mirror?.(session);
+    if (isOpen) await this.#deps.mirror?.(session);
     return isOpen;
   }
 
@@ -245,9 +244,8 @@ export class Sessions {
   }
 
   async #endOldest({ nodeId, supervisorId, sessionId }: NewSession): Promise<string[]> {
-    const { db, maxSessions } = this.#deps;
     const now = this.#now();
-    const rows = await db.forNode(nodeId).run((k) =>
+    const rows = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('sessions')
         .set({ revoked_at: now })
@@ -262,7 +260,7 @@ export class Sessions {
             // Sorted by expiry and not by creation, because sessions can be prolonged.
             .orderBy('s.expires_at', 'desc')
             .orderBy('s.id', 'desc')
-            .offset(maxSessions - 1),
+            .offset(this.#deps.maxSessions - 1),
         )
         .returning('id'),
     );

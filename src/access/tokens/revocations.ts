@@ -73,9 +73,8 @@ export class SpentTokens {
 
   /** Checks whether a token was redeemed longer ago than the grace period. */
   async isSpent(token: string, { nodeId, clientId }: Pick<RefreshClaims, 'nodeId' | 'clientId'>): Promise<boolean> {
-    const { db, nowMs } = this.#deps;
     const digest = digestOf(token);
-    const [row] = await db
+    const [row] = await this.#deps.db
       .forNode(nodeId)
       .run((k) =>
         k
@@ -84,7 +83,7 @@ export class SpentTokens {
           .where('client_id', '=', clientId)
           .where('digest', '=', digest),
       );
-    return row !== undefined && !isInGrace(Date.parse(isoFromPg(row.spent_at)), nowMs());
+    return row !== undefined && !isInGrace(Date.parse(isoFromPg(row.spent_at)), this.#deps.nowMs());
   }
 }
 

@@ -1,5 +1,4 @@
-import { withDiscovers } from '../../gateway/endpoints/discover-endpoints.ts';
-import { lookupBearer, readGatewayConfig } from '../../gateway/endpoints/gateway-config.ts';
+import { lookupBearer, readGatewayConfig, withDiscovers } from '../../gateway/endpoints/gateway-config.ts';
 import { silentLog } from '../../lib/log.ts';
 import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/config/config.ts';
 import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved-variables.ts';

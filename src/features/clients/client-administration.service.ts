@@ -135,14 +135,13 @@ export class ClientAdministration {
    * that is valid. It takes one statement, however many the clients.
    */
   async previousSecretExpiries(nodeId: string, ids: readonly string[]): Promise<(string | null)[]> {
-    const { db, nowMs } = this.#deps;
     // Of two valid secrets only the previous one expires.
-    const previous = await db.forNode(nodeId).run((k) =>
+    const previous = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .selectFrom('client_secrets')
         .select(['client_id', 'expires_at'])
         .where((eb) => isOneOf(eb, 'client_id', ids))
-        .where('expires_at', '>', new Date(nowMs()).toISOString()),
+        .where('expires_at', '>', new Date(this.#deps.nowMs()).toISOString()),
     );
     const expiries = new Map(previous.map((secret) => [secret.client_id, secret.expires_at]));
     return ids.map((id) => expiries.get(id) ?? null);
@@ -208,9 +207,8 @@ export class ClientAdministration {
   }
 
   async #update({ id, node_id: nodeId }: ClientRow, set: Partial<Omit<ClientRow, 'node_id'>>): Promise<ClientRow> {
-    const { db, nowMs } = this.#deps;
-    const updated_at = new Date(nowMs()).toISOString();
-    const [client] = await db.forNode(nodeId).run((k) =>
+    const updated_at = new Date(this.#deps.nowMs()).toISOString();
+    const [client] = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('clients')
         .set({ ...set, updated_at })
@@ -221,11 +219,10 @@ export class ClientAdministration {
   }
 
   async #addSecret({ id, node_id: nodeId }: ClientRow): Promise<string> {
-    const { db, pepper, nowMs } = this.#deps;
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
-    const created_at = new Date(nowMs()).toISOString();
-    const row = { hash: hashClientSecret(pepper, secret), client_id: id, created_at };
-    await db.forNode(nodeId).run((k) => k.insertInto('client_secrets').values(row));
+    const created_at = new Date(this.#deps.nowMs()).toISOString();
+    const row = { hash: hashClientSecret(this.#deps.pepper, secret), client_id: id, created_at };
+    await this.#deps.db.forNode(nodeId).run((k) => k.insertInto('client_secrets').values(row));
     return secret;
   }
 

@@ -84,12 +84,11 @@ export class GasFees {
   }
 
   async #fetchFee(networkId: string): Promise<GasFee> {
-    const { sources, nowMs, log } = this.#deps;
     try {
-      const prices = await sources.get(networkId)?.gasPrices();
-      if (prices) return { networkId, ...prices, updatedAtMs: nowMs() };
+      const prices = await this.#deps.sources.get(networkId)?.gasPrices();
+      if (prices) return { networkId, ...prices, updatedAtMs: this.#deps.nowMs() };
     } catch (error) {
-      log.warn({ network_id: networkId, err: error }, 'gas fee of a network unavailable');
+      this.#deps.log.warn({ network_id: networkId, err: error }, 'gas fee of a network unavailable');
       if (error instanceof RpcProviderError) return { networkId, error: `unavailable: ${error.message}` };
     }
     return { networkId, error: 'unavailable' };

@@ -136,11 +136,10 @@ export class ConsoleSessions {
    * looked at: browsers send cookies with the same path by age, after those with a longer path.
    */
   async #validAmong(cookies: readonly string[], client: ClientRecord): Promise<ConsoleCookie[]> {
-    const { refreshTokens, verifier } = this.#deps;
-    const signed = [...new Set(cookies)].filter((token) => verifier.mayBeOf('user', token));
+    const signed = [...new Set(cookies)].filter((token) => this.#deps.verifier.mayBeOf('user', token));
     if (signed.length > MAX_COOKIES) signed.splice(MAX_COOKIES / 2, signed.length - MAX_COOKIES);
     const read = signed.map(async (token) => {
-      const claims = await refreshTokens.claimsOf(token, client);
+      const claims = await this.#deps.refreshTokens.claimsOf(token, client);
       return claims ? [{ token, claims }] : [];
     });
     return (await Promise.all(read)).flat();

@@ -12,7 +12,7 @@ import {
   uri,
 } from '../../api/openapi/operation.ts';
 import type { ErrorMessage } from '../../gateway/exchange/refusals.ts';
-import type { serverMetadata } from './metadata.rules.ts';
+import type { serverMetadata } from './oauth.rest.ts';
 import type { OAuthErrorCode } from './oauth-errors.rest.ts';
 import { clientInput, type GrantType, grantInputs, tokenInput } from './token-request.input.ts';
 

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { oas31 } from 'zod-openapi';
 import type { ClientRecord } from '../../access/identity/callers.ts';
+import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenManagement } from '../../access/tokens/revocations.ts';
 import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../../api/openapi/operation.ts';
@@ -11,7 +12,6 @@ import { BODY_WEIGHT, bytesOf, exchangeOf, readBody } from '../../gateway/exchan
 import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
 import { heapWeight } from '../../lib/heap-weight.ts';
 import { OTHER_ACCOUNTS } from '../../platform/held-memory.ts';
-import { serverMetadata } from './metadata.rules.ts';
 import { oauthEnvelope } from './oauth-errors.rest.ts';
 import {
   type ClientCall,
@@ -265,6 +265,28 @@ const introspectToken = route({
 });
 
 const PATHS = { token: issueToken.path, revocation: revokeToken.path, introspection: introspectToken.path };
+
+const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'];
+
+/**
+ * Returns the metadata of the authorization server (RFC 8414 section 2). `issuer` is the `iss` of its tokens; `paths`
+ * are relative to it.
+ */
+export function serverMetadata(issuer: string, paths: Record<'token' | 'revocation' | 'introspection', string>) {
+  const base = issuer.replace(/\/+$/, '');
+  return {
+    issuer,
+    token_endpoint: `${base}${paths.token}`,
+    token_endpoint_auth_methods_supported: AUTH_METHODS,
+    grant_types_supported: Object.keys(grantInputs),
+    response_types_supported: [],
+    scopes_supported: PERMISSIONS,
+    revocation_endpoint: `${base}${paths.revocation}`,
+    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    introspection_endpoint: `${base}${paths.introspection}`,
+    introspection_endpoint_auth_methods_supported: AUTH_METHODS,
+  };
+}
 
 /** Returns the metadata of the authorization server: its endpoints and what they support (RFC 8414). */
 export const getServerMetadata = route({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isUuid, objectInput, secretText, textInput, uuidInput } from '../../lib/input.ts';
-import { decodeUtf8, isJsonType, isObject, parsedOr, parseInput, repeatedIn } from '../../lib/json.ts';
+import { decodeUtf8, isJsonType, isObject, parsedOr, parsedOrNone, parseInput, repeatedIn } from '../../lib/json.ts';
 import { nfc } from '../../lib/spelling.ts';
 import { invalidRequest, parseOrReject, type Refusal } from '../../platform/errors.ts';
 
@@ -101,25 +101,13 @@ function repeated(name: string): Refusal {
 
 /** Decodes a form-encoded name or value: `+` is a space, `%XX` a byte of UTF-8. Undefined when it is malformed. */
 function decodeFormPart(part: string): string | undefined {
-  try {
-    return decodeURIComponent(part.replaceAll('+', ' '));
-  } catch {
-    return undefined;
-  }
+  return parsedOrNone(() => decodeURIComponent(part.replaceAll('+', ' ')));
 }
 
 /** Splits a text at the first separator; the second part is empty when there is no separator. */
 function splitOnce(text: string, separator: string): [string, string] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
-}
-
-function utf8Of(bytes: Uint8Array): string | undefined {
-  try {
-    return decodeUtf8(bytes);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The credentials of a client, from HTTP Basic or the body. */
@@ -144,7 +132,7 @@ function isBasic(authorization: string | undefined): boolean {
 function basicClient(authorization: string | undefined): ClientCredentials | null | undefined {
   if (authorization === undefined || !isBasic(authorization)) return undefined;
   const base64 = BASIC.exec(authorization)?.[1];
-  const text = base64 && utf8Of(Buffer.from(base64, 'base64'));
+  const text = base64 && parsedOrNone(() => decodeUtf8(Buffer.from(base64, 'base64')));
   if (!text?.includes(':')) return null;
   const [clientId, secret] = splitOnce(text, ':').map(decodeFormPart);
   if (clientId === undefined || !isUuid(clientId) || secret === undefined || secret === '') return null;

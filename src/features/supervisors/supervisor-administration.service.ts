@@ -179,14 +179,13 @@ export class SupervisorAdministration {
 
   /** Runs a change while the supervisor's row is locked, and revokes its sessions. */
   async #change({ nodeId, administrator, id, change, set }: Change): Promise<SupervisorRow> {
-    const { changes, sessions } = this.#deps;
-    return changes.commit(async (recordRevocation) => {
+    return this.#deps.changes.commit(async (recordRevocation) => {
       const locked = await this.#lock(nodeId, id);
       const before = orNotFound(locked.find((row) => row.id === id.toLowerCase()));
       await this.#refuse(nodeId, administrator, change, [before.role, set.role ?? before.role]);
       const refusal = lastAdminRefusal({ ...before, ...set }, locked);
       if (refusal) throw refusal;
-      await sessions.end(nodeId, { supervisorId: before.id }, recordRevocation);
+      await this.#deps.sessions.end(nodeId, { supervisorId: before.id }, recordRevocation);
       return change === 'revoke_sessions' ? before : this.#update(nodeId, before.id, set);
     });
   }

@@ -115,11 +115,10 @@ export class TransactionLookups extends WorkLoop {
   }
 
   async #ask(id: string, signal: AbortSignal): Promise<Outcome> {
-    const { owner, transactions, log } = this.#deps;
-    const ownerTransaction = await owner.find(id, signal);
+    const ownerTransaction = await this.#deps.owner.find(id, signal);
     if (!ownerTransaction) return 'unknown';
-    const { moved } = await transactions.registerByOwner(ownerTransaction);
-    if (moved) log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
+    const { moved } = await this.#deps.transactions.registerByOwner(ownerTransaction);
+    if (moved) this.#deps.log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
     return 'registered';
   }
 }

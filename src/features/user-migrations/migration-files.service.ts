@@ -185,8 +185,7 @@ export class MigrationFiles {
       name?: string | null | undefined;
     } = {},
   ): Promise<MigrationTableRow> {
-    const { nowMs, notify } = this.#deps;
-    const atMs = nowMs();
+    const atMs = this.#deps.nowMs();
     const id = uuidV7(atMs);
     try {
       const facts = await this.#keep(caller.nodeId, id, source, lease ? Number.POSITIVE_INFINITY : MAX_WAITING_CHUNKS);
@@ -199,7 +198,7 @@ export class MigrationFiles {
         name,
         lease: lease?.(),
       });
-      notify();
+      this.#deps.notify();
       return migration;
     } catch (error) {
       // Chunks that cannot be deleted now are deleted later by `MigrationJobs`.

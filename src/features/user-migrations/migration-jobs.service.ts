@@ -146,7 +146,6 @@ export class MigrationJobs extends WorkLoop {
    * the outcome of the iteration if the batch ends it, and undefined otherwise.
    */
   async #apply(claimed: MigrationJobRow, batch: RowBatch): Promise<IterationOutcome | undefined> {
-    const { log, onBatch } = this.#deps;
     try {
       const end = await this.#inJob(claimed, batch, async (job, atMs) => {
         const records = await this.#applyRows(job, batch, atMs);
@@ -156,7 +155,7 @@ export class MigrationJobs extends WorkLoop {
         await this.#store.finish(job, 'done', atMs);
         return 'finished';
       });
-      if (end === undefined || end === 'finished') onBatch?.(batch.nextIndex - 1);
+      if (end === undefined || end === 'finished') this.#deps.onBatch?.(batch.nextIndex - 1);
       return end;
     } catch (error) {
       if (!(error instanceof OverfullError)) throw error;
@@ -170,7 +169,7 @@ export class MigrationJobs extends WorkLoop {
     const fields = { correlation_id, migration_id, row: batch.nextIndex - batch.rows.length };
     const message =
       'migration failed: its failed rows and rows without an identifier would take over 10 times the bytes read';
-    if (end === 'finished') log.warn(fields, message);
+    if (end === 'finished') this.#deps.log.warn(fields, message);
     return end;
   }
 
@@ -180,13 +179,12 @@ export class MigrationJobs extends WorkLoop {
     { from }: RowBatch,
     work: (job: MigrationJobRow, atMs: number) => Promise<IterationOutcome | undefined>,
   ): Promise<IterationOutcome | undefined> {
-    const { db, nowMs, userMigrations } = this.#deps;
     const locked = async () => {
       const job = await this.#store.lock(nodeId, id, false);
       if (job?.lease_owner !== this.#owner) return 'yielded';
-      return Number(job.byte_position) === from ? work(job, nowMs()) : 'more';
+      return Number(job.byte_position) === from ? work(job, this.#deps.nowMs()) : 'more';
     };
-    return userMigrations.exclusively(nodeId, () => db.transaction(locked));
+    return this.#deps.userMigrations.exclusively(nodeId, () => this.#deps.db.transaction(locked));
   }
 
   async #applyRows(job: MigrationJobRow, { rows }: RowBatch, atMs: number): Promise<RowOutcomeRow[]> {

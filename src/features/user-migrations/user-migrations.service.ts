@@ -107,9 +107,8 @@ export class UserMigrations {
     rows: readonly MigrateUserInput[],
     mode: Pick<RowsToApply, 'mayFail' | 'isDryRun'>,
   ): Promise<AppliedMigration> {
-    const { db, nowMs } = this.#deps;
-    return db.transaction(async () => {
-      const atMs = nowMs();
+    return this.#deps.db.transaction(async () => {
+      const atMs = this.#deps.nowMs();
       const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, ...mode, atMs });
       const outcomes = applied.map((row, index) => outcomeRowOf(row, index + 1));
       const finished = {

@@ -16,10 +16,11 @@ import {
   type Facts,
   firstUnmet,
   indexOf,
+  type RuleWarning,
+  warningsOf,
 } from './evaluate.rules.ts';
 import { decimalTextInput, MAX_LEAVES, walletRuleTextInput } from './wallet-rule.input.ts';
 import { contentOf, type WalletRulePages, type WalletRuleRow } from './wallet-rules.service.ts';
-import { type RuleWarning, warningsOf } from './warnings.rules.ts';
 
 const MAX_BALANCES = 1_000;
 const MAX_TRANSFERS = 10_000;

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import { QUOTA_HEADERS, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
 import { plainAddress } from '../../lib/ip-address.ts';
+import { parsedOrNone } from '../../lib/json.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import type { Exchange, NormalTarget } from './exchange.ts';
@@ -223,13 +224,8 @@ function decodeUnreserved(path: string): string | undefined {
     const character = String.fromCharCode(Number.parseInt(hex, 16));
     return UNRESERVED.test(character) ? character : spelling.toUpperCase();
   });
-  if (/%(2F|5C|00)/.test(decoded)) return undefined;
-  try {
-    decodeURIComponent(decoded);
-  } catch {
-    return undefined;
-  }
-  return decoded;
+  const isUtf8 = parsedOrNone(() => decodeURIComponent(decoded)) !== undefined;
+  return isUtf8 && !/%(2F|5C|00)/.test(decoded) ? decoded : undefined;
 }
 
 type Head = Pick<IncomingMessage, 'httpVersion' | 'headers' | 'rawHeaders'>;
