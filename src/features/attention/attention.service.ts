@@ -91,7 +91,12 @@ export class AttentionFinder {
    * @throws Refusal `precondition_failed` when no group has this id: it has changed since it was read; `forbidden` without the
    * permission to mark its kind.
    */
-  async mark(caller: Principal, id: string, isSeen: boolean, note: string | null): Promise<Attention> {
+  async mark(
+    caller: Pick<Principal, 'nodeId' | 'permissions' | 'subject'>,
+    id: string,
+    isSeen: boolean,
+    note: string | null,
+  ): Promise<Attention> {
     const group = (await this.find(caller)).find((one) => one.id === id);
     if (!group)
       throw new Refusal('precondition_failed', {
@@ -101,24 +106,24 @@ export class AttentionFinder {
     const [, permission] = ATTENTION_NEEDS[kind];
     if (!caller.permissions.has(permission)) throw new Refusal('forbidden', { permission });
     const { run } = this.#deps.db.forNode(caller.nodeId);
+    const own = isSeen ? [] : [{ kind, key }];
     await run((k) =>
       k
         .deleteFrom('seen_attention')
-        .where((eb) =>
-          eb.or([eb('seen_at', '<=', this.#keptSince()), eb.and([eb('kind', '=', kind), eb('key', '=', key)])]),
-        ),
+        .where((eb) => eb.or([eb('seen_at', '<=', this.#keptSince()), ...own.map((group) => eb.and(group))])),
     );
     if (!isSeen) return { ...group, seen: null };
     const nowMs = this.#deps.nowMs();
-    const values = {
-      ...{ id: uuidV7(nowMs), kind, key, members, note, seen_at: new Date(nowMs).toISOString() },
+    const mark = {
+      ...{ members, note, seen_at: new Date(nowMs).toISOString() },
       seen_by: cutTo(caller.subject, MAX_LENGTHS.seen_attention.seen_by),
     };
+    // Of two people who mark it at once, both have; the last one's note stays.
     const [seen = null] = await run((k) =>
       k
         .insertInto('seen_attention')
-        .values(values)
-        .onConflict((conflict) => conflict.doNothing())
+        .values({ id: uuidV7(nowMs), kind, key, ...mark })
+        .onConflict((conflict) => conflict.constraint('seen_attention_group').doUpdateSet(mark))
         .returningAll(),
     );
     return { ...group, seen };
