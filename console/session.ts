@@ -73,10 +73,10 @@ export function linkedClient(): string {
   return new URLSearchParams(location.search).get('client') ?? '';
 }
 
-/** Returns the name of the tenant whose people sign in by a console client; nothing where it cannot be had. */
-export async function tenantOf(clientId: string): Promise<string> {
-  const response = await fetch(addressOf(`/console/tenants/${encodeURIComponent(clientId)}`));
-  return response.ok ? (await response.json()).tenant_name : '';
+/** Returns what people learn of a console client before they sign in, the tenant and what locks a username; nothing where it cannot be had. */
+export async function beforeSignIn(clientId: string): Promise<{ tenant_name?: string; login_lock?: { failures: number; seconds: number } }> {
+  const response = await fetch(addressOf(`/console/tenants/${encodeURIComponent(clientId)}`)).catch(() => undefined);
+  return response?.ok ? response.json() : {};
 }
 
 /** Whether a person is signed in, and not an API client. */
@@ -181,7 +181,7 @@ class Refused extends Error {}
 /** What a refusal means, by the error code of OAuth or the status. */
 const REFUSALS: Readonly<Record<string, string>> = {
   invalid_client: 'This client id is not one of a console. Ask your administrator for the link.',
-  invalid_grant: 'The username or the password is wrong. After five attempts, wait 15 minutes or ask an administrator to unlock you.',
+  invalid_grant: 'The username or the password is wrong.',
   400: 'The client id must be a UUID, as in the link to the console.',
   401: 'The client id or its secret is wrong.',
   403: 'This client may not sign in this way, or not from this address.',
@@ -189,12 +189,14 @@ const REFUSALS: Readonly<Record<string, string>> = {
   503: 'The server is not ready. Try again later.',
 };
 
-async function requestTokens(method: string, path: string, body: object): Promise<Tokens> {
+async function requestTokens(method: string, path: string, body: { client_id: string; [name: string]: string }): Promise<Tokens> {
   const response = await send(method, path, body);
   const answer = await response.json().catch(() => ({}));
   const { status } = response;
   if (!response.ok) {
-    const reason = REFUSALS[answer.error] ?? REFUSALS[status] ?? `The server returned HTTP status ${status}.`;
+    const lock = path === SESSION && answer.error === 'invalid_grant' && (await beforeSignIn(body.client_id)).login_lock;
+    const rule = lock ? ` After ${lock.failures} attempts, wait ${lock.seconds / 60} minutes or ask an administrator to unlock you.` : '';
+    const reason = `${REFUSALS[answer.error] ?? REFUSALS[status] ?? `The server returned HTTP status ${status}.`}${rule}`;
     throw status < 500 && status !== 429 ? new Refused(reason) : new PortcullisError(reason, { status, code: 'no_token' });
   }
   return { access: answer.access_token, expiresAt: Date.now() + answer.expires_in * 1000 };

@@ -852,11 +852,6 @@ export type ViewerQuery = { me: { nodeId: string, tenantName: string | null, cli
 
 export type SupervisorPartsFragment = { id: string, username: string, role: string, status: SupervisorStatus, lockedUntil: string | null, createdAt: string };
 
-export type LoginLockQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type LoginLockQuery = { loginLock: { failures: number, seconds: number } };
-
 export type SupervisorsQueryVariables = Exact<{
   first?: number | null | undefined;
   after?: string | null | undefined;
@@ -2613,14 +2608,6 @@ export const ViewerDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
-export const LoginLockDocument = new TypedDocumentString(`
-    query LoginLock {
-  loginLock {
-    failures
-    seconds
-  }
-}
-    `) as unknown as TypedDocumentString<LoginLockQuery, LoginLockQueryVariables>;
 export const SupervisorsDocument = new TypedDocumentString(`
     query Supervisors($first: Int, $after: String, $last: Int, $before: String) {
   list: supervisors(first: $first, after: $after, last: $last, before: $before) {

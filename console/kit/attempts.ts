@@ -1,5 +1,5 @@
 import { ask } from '../api.ts';
-import { AuditRecordsDocument, type AuditRecordsQuery, LoginLockDocument, type LoginLockQuery } from '../generated/graphql.ts';
+import { AuditRecordsDocument, type AuditRecordsQuery } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { linkTo } from '../router.ts';
 import { nodesOf } from './list.ts';
@@ -14,33 +14,18 @@ type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 /** The wrong passwords of a person within the last day, up to a hundred, and when the last lock that they have caused ends or has ended. */
 type Attempts = NonNullable<Awaited<ReturnType<typeof attemptsAt>>>;
 
-const reasonOf = ({ headers }: AuditRecord) => (headers as Record<string, unknown> | null)?.[':reason'];
-
-/** Returns the end of the last lock by these attempts, which are in the order of their times: at the console each address is locked by its own. */
-function lockOf(attempts: readonly AuditRecord[], { failures, seconds }: LoginLockQuery['loginLock']): string | undefined {
-  const origins = Map.groupBy(attempts, ({ path, realIp }) => (path.endsWith('/oauth/token') ? '' : realIp));
-  const ends = [...origins.values()].flatMap((of) =>
-    of.flatMap(({ at }, last) => {
-      const [endMs, first] = [Date.parse(at) + seconds * 1_000, of[last - failures + 1]];
-      return first && Date.parse(at) - Date.parse(first.at) < seconds * 1_000 ? [new Date(endMs).toISOString()] : [];
-    }),
-  );
-  return ends.sort().at(-1);
-}
+/** What the server notes with the headers of a refused request. */
+const noted = ({ headers }: AuditRecord) => headers as { ':reason'?: string; ':locked-until'?: string } | null;
 
 /** Returns what the audit attributes to a person: wrong passwords at the console and at the token endpoint within the last day; undefined without any. */
 async function attemptsAt({ subject }: { subject: string }) {
   const since = new Date(Date.now() - DAY_MS).toISOString();
-  const [{ auditRecords }, { loginLock }] = await Promise.all([
-    ask(AuditRecordsDocument, { filter: { subject, since, statusClass: 4 }, first: READ }),
-    ask(LoginLockDocument, {}),
-  ]);
-  const wrong = nodesOf(auditRecords)
-    .filter((record) => reasonOf(record) === 'wrong_password')
-    .reverse();
-  const [first] = wrong;
+  const refused = nodesOf((await ask(AuditRecordsDocument, { filter: { subject, since, statusClass: 4 }, first: READ })).auditRecords);
+  const wrong = refused.filter((record) => noted(record)?.[':reason'] === 'wrong_password');
+  const first = wrong.at(-1);
   if (!first) return undefined;
-  return { count: wrong.length, since: first.at, addresses: [...new Set(wrong.map(({ realIp }) => realIp))], lockedUntil: lockOf(wrong, loginLock) };
+  const locks = refused.flatMap((record) => noted(record)?.[':locked-until'] ?? []);
+  return { count: wrong.length, since: first.at, addresses: [...new Set(wrong.map(({ realIp }) => realIp))].reverse(), lockedUntil: locks.sort().at(-1) };
 }
 
 /** Asks for the wrong passwords of a person within the last day, where one may read the audit. */

@@ -5,7 +5,7 @@ import { html } from '../html.ts';
 import { Form, useForm } from '../kit/form.ts';
 import { Page } from '../kit/page.ts';
 import { rememberedClient } from '../remembered.ts';
-import { linkedClient, notice, signIn, signOut, startSession, tenantOf } from '../session.ts';
+import { beforeSignIn, linkedClient, notice, signIn, signOut, startSession } from '../session.ts';
 
 /** Opens the views for the principal of the tokens. */
 export async function enter(): Promise<void> {
@@ -20,7 +20,7 @@ export function SignIn() {
   const [tenant, setTenant] = useState('');
   const isOfLink = !isApi && !isAsked;
   useEffect(() => {
-    if (isOfLink) tenantOf(known).then(setTenant, () => undefined);
+    if (isOfLink) void beforeSignIn(known).then(({ tenant_name = '' }) => setTenant(tenant_name));
   }, [isOfLink]);
   const box = useRef<HTMLDivElement>(null);
   // After the heading of the page has taken the focus.

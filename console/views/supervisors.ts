@@ -71,9 +71,9 @@ function Lock({ of: { id, lockedUntil }, button }: { of: Supervisor; button: Con
   const { data } = useAttempts(may('audit:read') ? id : undefined);
   if (!lockedUntil && !data) return null;
   const past = !lockedUntil && data?.lockedUntil;
-  return html`<div class="warning">
+  return html`<div class=${lockedUntil ? 'warning' : 'note'}>
     ${lockedUntil && html`<p><b>Locked until <${Time} at=${lockedUntil} isAbsolute /></b> after wrong passwords.</p>`}
-    ${past && html`<p><b>${past > new Date().toISOString() ? 'A lock was ended before its time' : 'A lock has ended'}</b>: its end <${Time} at=${past} />.</p>`}
+    ${past && html`<p><b>Not locked any more.</b> The last lock ${past > new Date().toISOString() ? 'would have lasted' : 'lasted, unless somebody unlocked it before,'} until <${Time} at=${past} isAbsolute />.</p>`}
     ${data && html`<p><${AttemptsLine} subject=${id} of=${data} /></p>`}
     ${button && html`<p class="actions">${button}</p>`}
   </div>`;

@@ -50,6 +50,8 @@ interface RefusalDetails {
   reason?: string | undefined;
   /** Whom the request named in vain, for the log and the audit record: a supervisor, or a hash of another name. */
   subject?: string | undefined;
+  /** Until when wrong passwords have locked that name, for the audit record. */
+  lockedUntilMs?: number | undefined;
 }
 
 /** Thrown when a request is refused. Nothing was changed. */

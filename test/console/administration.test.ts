@@ -122,7 +122,7 @@ describeReal('chromium', 'administration in the console', () => {
     await page.getByText(`${username} is unlocked.`).waitFor();
     const records = sheet.getByRole('link', { name: /^5 wrong passwords since .+ from 127\.0\.0\.1$/ });
     await expect.poll(() => records.count(), SOON).toBe(1);
-    await sheet.getByText('A lock was ended before its time').waitFor();
+    await sheet.getByText(/^Not locked any more\. The last lock would have lasted until .+/).waitFor();
     await login(p, username);
     await sheet.getByLabel('Role').selectOption('admin');
     await sheet.getByRole('button', { name: 'Change the role' }).click();
@@ -197,8 +197,12 @@ describeReal('chromium', 'administration in the console', () => {
     await page.getByRole('button', { name: 'End all my sessions' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'End all my sessions' }).click();
     await expect.poll(() => shown(page), SOON).toContain('All your sessions have ended.');
+    const about = { tenant_name: 'Demo', login_lock: { failures: 7, seconds: 600 } };
+    await page.route('**/console/tenants/*', (route) => route.fulfill({ json: about }));
     await tryToSignIn(page, credentials(PASSWORD));
-    await page.getByText('The username or the password is wrong.').waitFor();
+    const said =
+      'The username or the password is wrong. After 7 attempts, wait 10 minutes or ask an administrator to unlock you.';
+    await page.getByText(said).waitFor();
     await signIn(page, credentials(`${PASSWORD} 2`));
   });
 });

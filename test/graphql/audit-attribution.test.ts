@@ -41,6 +41,23 @@ it('D8-15: lists the attempts at a supervisor, failed and successful, by its id'
   expect(await list({ subject: person.id, statusClass: 4 })).toHaveLength(1);
 });
 
+it('D8-15: the record of the attempt that locks a username, and of those while it is locked, says until when', async () => {
+  const { id, username } = await addSupervisor(p, PASSWORD);
+  for (const password of ['1', '2', '3', '4', '5', PASSWORD]) await login(username, password);
+  const ends = (await list({ subject: id })).map(({ headers }: { headers: Record<string, string> }) => [
+    headers[':reason'],
+    headers[':locked-until'],
+  ]);
+  const [[, end]] = ends;
+  expect(ends).toEqual([
+    ['locked', end],
+    ['wrong_password', end],
+    ...Array.from({ length: 4 }, () => ['wrong_password', undefined]),
+  ]);
+  const until = await p.service.context.locks.lockedUntil(p.demo.node_id, [username], null);
+  expect(Date.parse(end)).toBe(until.get(username));
+});
+
 it('D8-15: lists the attempts at a name that does not exist by its hash, which has nothing of the name', async () => {
   const all = await list({ path: '/v2/oauth/token', statusCode: 401 });
   const unknown = all.filter(({ subject }: { subject: string }) => subject.startsWith('unknown:'));

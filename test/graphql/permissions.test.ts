@@ -28,7 +28,7 @@ const OF_TYPE = byName<Permission | null>([
   ['users:read', 'User Kyc ErasureReceipt ErasureSeal Migration MigrationRow MigrationProgress'],
   ['tokens:read', 'Asset'],
   ['transactions:read', 'Transaction TransactionEvent TransactionUpdate TransactionStat'],
-  ['clients:manage', 'Client TokenExpiry RateLimit Supervisor LoginLock'],
+  ['clients:manage', 'Client TokenExpiry RateLimit Supervisor'],
   ['audit:read', 'AuditRecord AuditExport'],
 ]);
 const OF_MUTATION = byName<Permission | null>([

@@ -419,6 +419,13 @@ describe('D3-40: invalid cookies at the console', () => {
   });
 });
 
+it('D3-40: the page of the sign-in learns the tenant of its client and what locks a username, and of no other client anything', async () => {
+  const told = await p.call('GET', `/console/tenants/${p.demo.console_client_id}`);
+  expect([told.status, told.json]).toEqual([200, { tenant_name: 'Demo', login_lock: { failures: 5, seconds: 900 } }]);
+  for (const id of [p.demo.client.client_id, randomUUID()])
+    expect((await p.call('GET', `/console/tenants/${id}`)).status).toBe(404);
+});
+
 describe('D3-40: wrong passwords at the console', () => {
   const wrong = (browser: Browser, username: string, times: number) =>
     Promise.all(Array.from({ length: times }, () => browser.signIn(username, 'wrong')));

@@ -28,7 +28,7 @@ describeReal('postgres', 'the last active admin of a node, under concurrency', (
       changes,
       sessions,
       passwords,
-      passwordCheck: { check: async () => ({ subject: '', fault: 'wrong_password' }) },
+      passwordCheck: { check: async () => ({ subject: '', reason: 'wrong_password', lockedUntilMs: undefined }) },
       locks: new LoginLocks({ db, nowMs }),
       nowMs,
     });

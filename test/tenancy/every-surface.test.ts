@@ -20,7 +20,7 @@ const queries = Object.values(schema.getQueryType()?.getFields() ?? {});
 const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
 const ROWS = [...REST_ROWS, ...GRAPHQL_ROWS.filter(({ covers }) => slots.includes(covers))];
 /** The same for every node, or of the caller alone. */
-const GLOBAL: ReadonlySet<string> = new Set(['networkCurrencies', 'networks', 'gasFees', 'loginLock']);
+const GLOBAL: ReadonlySet<string> = new Set(['networkCurrencies', 'networks', 'gasFees']);
 /** Slots that no row can name a thing of a node by, and why. */
 const APART: Record<string, string> = {
   'Mutation.assignNetwork(networkId)': 'networks are of no node',
@@ -47,7 +47,6 @@ const APART: Record<string, string> = {
   'Query.search(search)': 'finds things of all kinds: test/graphql/desk.test.ts has two nodes',
   'Subscription.transactionUpdates(filter.error)': 'reads the log of the node: has a test of its own',
   'Query.gasFees': 'of no node',
-  'Query.loginLock': 'of no node',
 };
 
 /** What GraphQL says of a thing that is not there. */

@@ -38,7 +38,7 @@ export type LoginOrigin = string | null;
 
 interface Failure {
   address: LoginOrigin;
-  failed_at: string;
+  atMs: number;
 }
 
 /** Returns when the last lockout of a username ends for logins from an origin; from any if that is undefined. */
@@ -46,9 +46,9 @@ function lockoutOf(failures: readonly Failure[], origin: LoginOrigin | undefined
   const byOrigin = Map.groupBy(failures, ({ address }) => address);
   const lockouts = [...byOrigin]
     .filter(([address]) => origin === undefined || address === origin)
-    .map(([, ofOrigin]) => lockedUntilMs(ofOrigin.map(failedAtMs), nowMs));
+    .map(([, ofOrigin]) => lockedUntilMs(ofOrigin.map(timeOf), nowMs));
   const signIns = origin === null ? [] : failures.filter(({ address }) => address !== null);
-  return [...lockouts, lockedUntilMs(signIns.map(failedAtMs), nowMs, SIGN_INS_TO_LOCK)]
+  return [...lockouts, lockedUntilMs(signIns.map(timeOf), nowMs, SIGN_INS_TO_LOCK)]
     .filter((untilMs) => untilMs !== undefined)
     .toSorted((a, b) => a - b)
     .at(-1);
@@ -64,18 +64,28 @@ export class LoginLocks {
 
   /** Checks whether a username is locked now for logins from an origin. */
   async isLocked(nodeId: string, username: string, origin: LoginOrigin): Promise<boolean> {
-    return (await this.lockedUntil(nodeId, [username], origin)).size > 0;
+    return (await this.lockOf(nodeId, username, origin)).untilMs !== undefined;
   }
 
-  /** Records a failed login. */
-  async recordFailure(nodeId: string, username: string, address: LoginOrigin): Promise<void> {
-    const row = {
-      id: uuidV7(),
-      username: identifierKey(username),
-      address,
-      failed_at: new Date(this.#deps.nowMs()).toISOString(),
+  /**
+   * Returns until when a username is locked now for logins from an origin, and until when it is once another one has failed
+   * at a time.
+   */
+  async lockOf(nodeId: string, username: string, address: LoginOrigin) {
+    const failures = await this.#failuresOf(nodeId, [username]);
+    return {
+      untilMs: lockoutOf(failures, address, this.#deps.nowMs()),
+      untilAfter: (atMs: number) => lockoutOf([...failures, { address, atMs }], address, atMs),
     };
-    await this.#deps.db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
+  }
+
+  /** Records a failed login. Returns its time. */
+  async recordFailure(nodeId: string, username: string, address: LoginOrigin): Promise<number> {
+    const { db, nowMs } = this.#deps;
+    const atMs = nowMs();
+    const row = { id: uuidV7(), username: identifierKey(username), address, failed_at: new Date(atMs).toISOString() };
+    await db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
+    return atMs;
   }
 
   /** Deletes the failed logins of a username, which ends its lockout: those from an origin, or all. */
@@ -98,16 +108,7 @@ export class LoginLocks {
     origin?: LoginOrigin,
   ): Promise<ReadonlyMap<string, number>> {
     const now = this.#deps.nowMs();
-    // Older failures cannot lock any more. None is added during a lockout, so there are few: five, or a hundred.
-    const since = new Date(now - 2 * WINDOW_MS).toISOString();
-    const rows = await this.#deps.db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('login_failures')
-        .select(['username', 'address', 'failed_at'])
-        .where('username', 'in', usernames.length > 0 ? usernames.map(identifierKey) : [''])
-        .where('failed_at', '>', since),
-    );
-    const failures = Map.groupBy(rows, (row) => row.username);
+    const failures = Map.groupBy(await this.#failuresOf(nodeId, usernames), ({ key }) => key);
     return new Map(
       usernames.flatMap((username) => {
         const untilMs = lockoutOf(failures.get(identifierKey(username)) ?? [], origin, now);
@@ -115,8 +116,24 @@ export class LoginLocks {
       }),
     );
   }
+
+  async #failuresOf(nodeId: string, usernames: readonly string[]) {
+    const { db, nowMs } = this.#deps;
+    // Older failures cannot lock any more. None is added during a lockout, so there are few: five, or a hundred.
+    const since = new Date(nowMs() - 2 * WINDOW_MS).toISOString();
+    const rows = await db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('login_failures')
+        .select(['username', 'address', 'failed_at'])
+        .where('username', 'in', usernames.length > 0 ? usernames.map(identifierKey) : [''])
+        .where('failed_at', '>', since),
+    );
+    return rows.map(({ username, address, failed_at: at }) => ({
+      key: username,
+      address,
+      atMs: Date.parse(isoFromPg(at)),
+    }));
+  }
 }
 
-function failedAtMs({ failed_at }: Pick<Failure, 'failed_at'>): number {
-  return Date.parse(isoFromPg(failed_at));
-}
+const timeOf = ({ atMs }: Failure) => atMs;

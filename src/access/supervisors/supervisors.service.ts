@@ -92,12 +92,16 @@ export function strangers(pepper: string): (name: string) => string {
 }
 
 /**
- * Who logs in or, with a fault, whom the login named: the id of a supervisor, or a hash of another name. The caller is told
- * the same for all faults.
+ * Who logs in or, with the reason of a refusal, whom the login named, the id of a supervisor or a hash of another name, and
+ * until when the username is locked. The caller is told the same for all reasons.
  */
 type Login =
-  | { supervisor: SupervisorRecord; fault: undefined }
-  | { subject: string; fault: 'unknown_supervisor' | 'supervisor_disabled' | 'locked' | 'wrong_password' };
+  | { supervisor: SupervisorRecord }
+  | {
+      reason: 'unknown_supervisor' | 'supervisor_disabled' | 'locked' | 'wrong_password';
+      subject: string;
+      lockedUntilMs: number | undefined;
+    };
 
 /** Checks passwords of supervisors, and locks usernames after failures. */
 export class PasswordCheck {
@@ -109,7 +113,7 @@ export class PasswordCheck {
   constructor(deps: {
     supervisors: Pick<Supervisors, 'findByUsername'>;
     passwords: Pick<Passwords, 'verify'>;
-    locks: Pick<LoginLocks, 'isLocked' | 'recordFailure' | 'unlock'>;
+    locks: Pick<LoginLocks, 'lockOf' | 'recordFailure' | 'unlock'>;
     /** Returns a hash of a name that no supervisor has. */
     strangerOf(name: string): string;
   }) {
@@ -117,7 +121,7 @@ export class PasswordCheck {
   }
 
   /**
-   * Returns the active supervisor of a tenant if the password is right and the username is not locked; else a fault.
+   * Returns the active supervisor of a tenant if the password is right and the username is not locked; else the reason of a refusal.
    * @throws Refusal `service_unavailable` when too many logins of the username, or of the console, wait.
    */
   check(nodeId: string, username: string, password: string, origin: LoginOrigin): Promise<Login> {
@@ -131,20 +135,22 @@ export class PasswordCheck {
   async #authenticate(nodeId: string, username: string, password: string, origin: LoginOrigin): Promise<Login> {
     const { supervisors, passwords, locks, strangerOf } = this.#deps;
     const supervisor = await supervisors.findByUsername(nodeId, username);
-    const isLocked = await locks.isLocked(nodeId, username, origin);
+    const lock = await locks.lockOf(nodeId, username, origin);
+    const isLocked = lock.untilMs !== undefined;
     const isCounted = !isLocked && !isLonger(identifierKey(username), MAX_LENGTHS.supervisors.username);
     const verify = () => passwords.verify(nodeId, password, supervisor?.passwordHash);
     const matches = await (origin === null ? verify() : this.#console.run(origin, verify));
     if (supervisor?.active && matches && isCounted) {
       // The failures may have been guesses at a password of another supervisor with this key.
       if (!supervisor.clashes) await locks.unlock(nodeId, username, origin);
-      return { supervisor, fault: undefined };
+      return { supervisor };
     }
-    if (isCounted) await locks.recordFailure(nodeId, username, origin);
-    else await locks.isLocked(nodeId, username, origin);
-    const subject = supervisor?.supervisorId ?? strangerOf(username);
-    if (isLocked) return { subject, fault: 'locked' };
-    if (!supervisor) return { subject, fault: 'unknown_supervisor' };
-    return { subject, fault: supervisor.active ? 'wrong_password' : 'supervisor_disabled' };
+    const lockedUntilMs = isCounted
+      ? lock.untilAfter(await locks.recordFailure(nodeId, username, origin))
+      : (await locks.lockOf(nodeId, username, origin)).untilMs;
+    const refused = { subject: supervisor?.supervisorId ?? strangerOf(username), lockedUntilMs };
+    if (isLocked) return { ...refused, reason: 'locked' };
+    if (!supervisor) return { ...refused, reason: 'unknown_supervisor' };
+    return { ...refused, reason: supervisor.active ? 'wrong_password' : 'supervisor_disabled' };
   }
 }

@@ -32,7 +32,10 @@ export function addAuditRecords(builder: Builder): void {
       path: ['String', 'The path, without the query.'],
       query: ['String?', 'The query string of the URL, without the `?`; null if there was none.'],
       status_code: ['Int', 'The HTTP status of the response; 499 if the caller disconnected first.'],
-      headers: ['JSON', 'The headers of the request. `:reason` says why the request was refused.'],
+      headers: [
+        'JSON',
+        'The headers of the request. `:reason` says why the request was refused, and `:locked-until` until when wrong passwords have locked the username.',
+      ],
       remote_address: [
         'String',
         'The address of the peer: of the last proxy if there is one, otherwise of the client.',

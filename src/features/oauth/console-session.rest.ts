@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
+import { LOGIN_LOCK } from '../../access/credentials/login-locks.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import { CONSOLE_IDLE_SECONDS } from '../../access/tokens/token-issuer.ts';
 import { type Route, route, sendEmpty } from '../../api/rest/route.ts';
@@ -110,7 +111,7 @@ function sessionRoute<Input extends { client_id: string }>(
   });
 }
 
-/** Names the tenant that a console client belongs to, to people who have not signed in yet. */
+/** Tells people who have not signed in yet the tenant that a console client belongs to, and what locks a username. */
 const showTenant = route({
   method: 'GET',
   path: showConsole.path.replace('**', 'tenants/{client_id}'),
@@ -118,7 +119,10 @@ const showTenant = route({
     async (req, res) => {
       if (!console) throw notFound('CONSOLE is off');
       const { client_id: clientId } = parseOrReject(consoleSessionInput, req.params);
-      res.json({ tenant_name: await consoleSessions.tenantOf(clientId, exchangeOf(req).realIp) });
+      res.json({
+        tenant_name: await consoleSessions.tenantOf(clientId, exchangeOf(req).realIp),
+        login_lock: LOGIN_LOCK,
+      });
     },
   ],
 });

@@ -34,6 +34,7 @@ export interface Granted {
 export interface Denied {
   reason: string;
   subject?: string;
+  lockedUntilMs?: number | undefined;
 }
 
 /** The refusal of a refresh token that is not one of the client, has ended, or was redeemed before. */
@@ -98,7 +99,7 @@ export class Grants {
   ): Promise<Granted | Denied> {
     const { passwordCheck, sessions, issuer } = this.#deps;
     const login = await passwordCheck.check(client.nodeId, username, password, origin);
-    if (login.fault) return { reason: login.fault, subject: login.subject };
+    if ('reason' in login) return login;
     const { supervisor } = login;
     const scope = scopeToIssue({ requested, client, granted: supervisor.permissions });
     const sessionId = uuidV7();

@@ -159,8 +159,8 @@ export class SupervisorAdministration {
     const { nodeId, sessionId } = caller;
     const id = supervisorOf(caller);
     const { username } = await this.#find(nodeId, id);
-    const { fault } = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
-    if (fault) throw invalidInput('current', 'is wrong, or was wrong too often');
+    const login = await this.#deps.passwordCheck.check(nodeId, username, current, `session ${sessionId}`);
+    if ('reason' in login) throw invalidInput('current', 'is wrong, or was wrong too often');
     return this.setPassword(nodeId, { ...OPERATOR, author: caller }, id, password);
   }
 

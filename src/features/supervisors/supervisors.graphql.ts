@@ -1,4 +1,3 @@
-import { LOGIN_LOCK } from '../../access/credentials/login-locks.ts';
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
@@ -223,17 +222,6 @@ export function addSupervisors(builder: Builder): void {
       ...needs('clients:manage', 'One supervisor; null if the id is unknown or belongs to another tenant.'),
       args: { id: t.arg.id(idOptions) },
       resolve: rowResolver(({ supervisorPages }, nodeId, id) => supervisorPages.find(nodeId, id)),
-    }),
-    loginLock: t.field({
-      type: implement(builder.objectRef<typeof LOGIN_LOCK>('LoginLock'), 'What locks a supervisor out.', {
-        failures: [
-          'Int',
-          'The number of wrong passwords from one address, or at the token endpoint, that locks a username.',
-        ],
-        seconds: ['Int', 'Within how many seconds, and for how long.'],
-      }),
-      ...needs('clients:manage', 'What locks a supervisor out.'),
-      resolve: () => LOGIN_LOCK,
     }),
   }));
 }

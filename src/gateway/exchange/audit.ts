@@ -148,6 +148,8 @@ export function recordedHead(
 
 /** The name under which the headers of a record have the reason of a refusal; no real header has it. */
 const REASON = ':reason';
+/** And the name under which they have until when wrong passwords have locked the username. */
+const LOCKED_UNTIL = ':locked-until';
 
 /** A WebSocket operation that has ended; it is recorded like a request. */
 interface EndedOperation {
@@ -283,8 +285,7 @@ function recordOf(
     correlation_id,
     method: req.method ?? '',
     ...audit.head,
-    // A reason has no text of the caller, and masking could take the name of a permission for that of a secret.
-    headers: audit.reason === undefined ? audit.head.headers : { [REASON]: audit.reason, ...audit.head.headers },
+    headers: { ...refusalOf(audit), ...audit.head.headers },
     status_code: endStatusOf(exchange, aborted),
     elapsed: performance.now() - exchange.startedTick,
     remote_address: exchange.remoteAddress,
@@ -295,6 +296,17 @@ function recordOf(
     ...callerOf(principal, { ...client, subject: client?.subject ?? audit.subject }),
     operation: operation?.name ?? state.endpoint?.path ?? null,
     noted_users: notedIds(operation?.notes ?? audit),
+  };
+}
+
+/**
+ * Returns the headers that tell of a refusal. A reason has no text of the caller, and masking could take the name of a
+ * permission for that of a secret.
+ */
+function refusalOf({ reason, lockedUntilMs }: Exchange['audit']): Record<string, string> {
+  return {
+    ...(reason === undefined ? {} : { [REASON]: reason }),
+    ...(lockedUntilMs === undefined ? {} : { [LOCKED_UNTIL]: new Date(lockedUntilMs).toISOString() }),
   };
 }
 

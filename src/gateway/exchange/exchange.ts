@@ -99,6 +99,8 @@ interface AuditNotes extends UserNotes {
   reason: string | undefined;
   /** Whom a refused request named in vain: a supervisor, or a hash of another name. */
   subject: string | undefined;
+  /** Until when wrong passwords have locked whom it named. */
+  lockedUntilMs: number | undefined;
   /** Whether a handler has begun to read the body; otherwise the body is not recorded. */
   isBodyRead: boolean;
   /** Whether a handler has parsed the whole body as JSON in UTF-8. */
@@ -160,6 +162,7 @@ export class Exchange {
       operations: undefined,
       reason: undefined,
       subject: undefined,
+      lockedUntilMs: undefined,
       isBodyRead: false,
       isBodyJson: false,
     };

@@ -115,6 +115,7 @@ export function refuse(
   const status = statusOf(refusal);
   exchange.audit.reason = reasonOf(refusal);
   exchange.audit.subject = refusal.details.subject;
+  exchange.audit.lockedUntilMs = refusal.details.lockedUntilMs;
   if (status >= 500) logFailure(exchange, error, log);
   // A complete response stays as it is.
   if (exchange.audit.capture.isEnded) return;
