@@ -4,6 +4,7 @@ import type { PagePartsFragment as PageInfo, TypedDocumentString } from '../gene
 import { html } from '../html.ts';
 import { go } from '../router.ts';
 import { Icon } from './icons.ts';
+import { toast } from './overlay.ts';
 import { Answer, Empty, useAsk } from './page.ts';
 
 /** A column of a table: its heading, and the cell of a row. */
@@ -175,4 +176,5 @@ export function saveFile(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
   Object.assign(document.createElement('a'), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  toast(`Saved as ${name}.`);
 }

@@ -149,11 +149,11 @@ export function Empty({ icon = 'empty', next, children }: { icon?: IconName; nex
   return html`<div class="empty"><${Icon} name=${icon} /><p>${children}</p>${next}</div>`;
 }
 
-/** The time in ms after which a change of the state is on the page. */
-const RENDERED_MS = 50;
+/** The times in ms after which a change of the state is on the page: of a busy machine, late. */
+const RENDERED_MS = [50, 500, 2_000];
 
 /** Gives the focus back to where it was, or where that is gone, to the heading of what is open. */
-function restoreFocus(before: HTMLElement): void {
+export function restoreFocus(before: HTMLElement): void {
   if (document.activeElement === document.body) before.focus();
   if (document.activeElement === document.body) [...document.querySelectorAll<HTMLElement>('h1, dialog[open] > h2')].at(-1)?.focus();
 }
@@ -170,7 +170,7 @@ export function useAction() {
       .catch((error: unknown) => setFailure(failureOf(error)))
       .finally(() => {
         setBusy(false);
-        setTimeout(restoreFocus, RENDERED_MS, before);
+        for (const ms of RENDERED_MS) setTimeout(restoreFocus, ms, before);
       });
   };
   return { run, isBusy, failure, setFailure };

@@ -36,7 +36,9 @@ function sourceOf(read: () => Promise<readonly Option[]>): Source {
   };
 }
 
-const walletOption = ({ id, chain, account }: NonNullable<WalletQuery['wallet']>) => ({ id, text: `${account.name} › ${chain}`, detail: shortened(id), chain });
+type Wallet = NonNullable<WalletQuery['wallet']>;
+/** An account may have several wallets on a chain: the end of the id, as it is shown, tells them apart. */
+const walletOption = ({ id, chain, account }: Wallet) => ({ id, chain, detail: shortened(id), text: `${account.name} › ${chain} …${id.slice(-4)}` });
 
 /** The wallets of the tenant, by the names of their accounts. */
 export const wallets: Source = {

@@ -182,7 +182,6 @@ function Exports({ search, onClose }: { search: Search; onClose: () => void }) {
   }, [isOpen]);
   // An export has all reads, also those that the list hides from who makes it.
   const filter = { ...filterOf({ ...search, own: 'shown' }) };
-  const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== null && value !== false));
   const request = () => mutate(RequestAuditExportDocument, { filter }).then(asked.reload);
   const save = ({ id, downloadPath }: AuditExport) =>
     run(() =>
@@ -192,7 +191,7 @@ function Exports({ search, onClose }: { search: Search; onClose: () => void }) {
     );
   return html`<${Sheet} title="Export audit records" onClose=${onClose}>
     <p>The records of this search as CSV and JSON Lines in one archive, with their seals, by which others can verify them without this service.</p>
-    <${Chosen} of=${given} />
+    <${Chosen} of=${filter} />
     <p class="actions"><button type="button" class="primary" disabled=${isBusy || isOpen} onClick=${() => run(request)}>Export these records</button></p>
     <${FailureBox} failure=${failure} />
     <${Answer} asked=${asked}>${({ auditExports }: { auditExports: { edges: { node: AuditExport }[] } }) =>
@@ -202,7 +201,9 @@ function Exports({ search, onClose }: { search: Search; onClose: () => void }) {
 
 /** The members of a filter, in words. */
 function Chosen({ of }: { of: Record<string, unknown> }) {
-  const shown = Object.entries(of).map(([name, value]): [string, unknown] => {
+  const chosen = Object.entries(of).filter(([, value]) => value && value !== 'false');
+  const shown = chosen.map(([name, value]): [string, unknown] => {
+    if (name === 'changesOnly') return ['Only', 'Changes'];
     if (name === 'since' || name === 'until') return [words(name), html`<${Time} at=${value} isAbsolute />`];
     if (name === 'subject' || name === 'clientId') return [name === 'subject' ? 'Who' : 'Client', html`<${Named} source=${actors} id=${value} />`];
     return name === 'node' ? ['', ''] : [words(name), String(value).replaceAll(',', ', ')];
@@ -288,12 +289,13 @@ const headersOf = ({ headers }: AuditRecord) => Object.entries((headers ?? {}) a
 
 function summary(record: AuditRecord) {
   const { method, path, query, statusCode, correlationId } = record;
-  const reason = headersOf(record).find(([name]) => name === ':reason')?.[1];
+  const { ':reason': reason, ':locked-until': lockedUntil } = Object.fromEntries(headersOf(record));
   return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
     ${reason && html`<p class="warning">${asSentence(words(String(reason)))}</p>`}
     <${Facts} of=${[
       ['Who', html`<${Who} id=${record.subject} />`],
       ['Client', record.clientId && html`<${Named} source=${actors} id=${record.clientId} />`],
+      ['Locked until', lockedUntil && html`<${Time} at=${lockedUntil} isAbsolute />`],
       ['Signed in by', record.subject && (record.isApi ? 'API token' : 'login')],
       ['Operation', operationWords(record)],
       ['Touched', html`<${Touched} record=${record} />`],

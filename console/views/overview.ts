@@ -1,5 +1,5 @@
 import type { ComponentChildren as Content } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, mutate } from '../api.ts';
 import {
   AttentionDocument,
@@ -17,7 +17,7 @@ import { Form, Input } from '../kit/form.ts';
 import { Icon } from '../kit/icons.ts';
 import { type Column, nodesOf, Table } from '../kit/list.ts';
 import { toast } from '../kit/overlay.ts';
-import { Answer, type Asked, Empty, FailureBox, may, Needs, Page, useAction, useAsk } from '../kit/page.ts';
+import { Answer, type Asked, Empty, FailureBox, may, Needs, Page, restoreFocus, useAction, useAsk } from '../kit/page.ts';
 import { Named, useName } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { Badge, clock, counted, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
@@ -118,7 +118,7 @@ const STUCK_IN: Readonly<Record<string, readonly [Part, string]>> = {
 function Title({ of: { kind, reason, count, ids } }: { of: Group }): Content {
   const name = useName(actors, kind === 'QUOTA' ? (ids[0] ?? '') : '');
   if (kind === 'FAILED') return `${count} × ${reason || 'no reason was reported'}`;
-  if (kind === 'STUCK') return `${count} × ${STUCK_IN[reason ?? '']?.[1]}`;
+  if (kind === 'STUCK') return `${count} × ${STUCK_IN[reason ?? '']?.[1]} for over an hour`;
   if (kind === 'CONFLICT') return `${count} × reported as done and as failed`;
   if (kind === 'LOCKED') return `${reason} cannot sign in`;
   return kind === 'QUOTA'
@@ -187,9 +187,17 @@ function GroupPane({ of, onMarked }: { of: Group; onMarked: () => void }) {
   const all = { FAILED: { status: 'ERROR', error: reason ?? '', since: dayAgo() }, STUCK: { status: 'STUCK' }, CONFLICT: { status: 'CONFLICT' } } as const;
   const places: Partial<Record<Kind, string>> = { LOCKED: linkTo(['supervisors', id]), QUOTA: linkTo(['clients', id]), MIGRATION: linkTo(['migrations', id]) };
   const link = isTransactions ? linkTo(['transactions'], all[kind]) : (places[kind] ?? '');
-  const waits = asked.data?.[0] && kind === 'STUCK' && html`<p>The first waits for ${waitsFor(asked.data[0])}.</p>`;
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Who opens it in the list goes on here, and back to the list when it is closed; the heading has the focus of a new page.
+  useEffect(() => {
+    const from = document.activeElement as HTMLElement;
+    if (from.tagName === 'H1') return;
+    heading.current?.focus();
+    return () => void setTimeout(restoreFocus, 0, from);
+  }, []);
+  const waits = asked.data?.[0] && kind === 'STUCK' && html`<p>The oldest waits for ${waitsFor(asked.data[0])}.</p>`;
   return html`<section class="card" aria-label="Group">
-    <div class="head"><h2><${Title} of=${of} /></h2><a href=${linkTo(['overview'])} aria-label="Close the group"><${Icon} name="close" /></a></div>
+    <div class="head"><h2 ref=${heading} tabindex="-1"><${Title} of=${of} /></h2><a href=${linkTo(['overview'])} aria-label="Close the group"><${Icon} name="close" /></a></div>
     <p class="muted">Since <${Time} at=${since} isAbsolute /></p>
     ${attempts.data && html`<p><${AttemptsLine} subject=${id} of=${attempts.data} /></p>`}${waits}
     ${isTransactions && html`<${Answer} asked=${asked}>${(rows: Transaction[]) => html`<${Table} label="Transactions of the group" columns=${TRANSACTIONS} rows=${rows} linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} />`}<//>`}

@@ -35,7 +35,7 @@ const ASSETS: readonly Column<Asset>[] = [
   { title: 'Type', cell: ({ type }) => words(type) },
   { title: 'Status', cell: ({ status }) => html`<${Badge}>${words(status)}<//>` },
   { title: 'Network', cell: ({ networkId }) => html`<${Named} source=${networks} id=${networkId} />` },
-  { title: 'Contract', cell: ({ contractAddress }) => html`<${Id} id=${contractAddress} />` },
+  { title: 'Contract', cell: ({ contractAddress }) => contractAddress && html`<${Id} id=${contractAddress} />` },
   { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
 ];
 

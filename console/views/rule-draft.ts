@@ -115,7 +115,7 @@ export const TEXTS: Readonly<Record<string, Text>> = {
   networkCurrencyId: { label: 'Currency of the rule', check: chosen('a currency') },
   priority: { label: 'Priority', ...APPROVER },
   'autoTransferRule.type': { label: 'Timing', options: Object.entries(TIMINGS), initial: 'auto' },
-  'autoTransferRule.amount': { label: 'Amount', attributes: { inputmode: 'decimal' }, check: positive },
+  'autoTransferRule.amount': { label: 'Amount', hint: 'the same sum each time', attributes: { inputmode: 'decimal' }, check: positive },
   'autoTransferRule.targetWalletId': { label: 'Target wallet', check: chosen('a target wallet') },
   'permissionlessTransferLimitRule.maxAmount': { label: 'Maximum', hint: 'a whole number', attributes: WHOLE_INPUT, check: whole() },
   'permissionlessTransferLimitRule.timePeriodValue': { label: 'Within', initial: '1', attributes: WHOLE_INPUT, check: whole(MAX_COUNT) },

@@ -39,6 +39,8 @@ const HINTS: Readonly<Record<string, (chain: string) => string>> = {
 };
 const TIMING = 'autoTransferRule.type';
 const COUNT = 'signAndApproveRule.minUserCount';
+/** A character that no number has: it is refused while it is typed. */
+const NO_NUMBER = /[^\d.]/;
 type Typed = { base: { draft: Draft; version: number | undefined }; draft: Draft };
 
 /** Unsaved input by wallet and rule, which survives the end of a session, and the facts of previews, by wallet. */
@@ -167,7 +169,8 @@ export function RuleEditor({ walletId, rule, chain, networks, restored, onSaved 
     const given = { label, hint: HINTS[path]?.(chain) ?? hint, value, issue: issueAt(issues, path), required: !OPTIONAL.test(path) };
     if (options) return html`<${Select} ...${given} options=${options} onChange=${put(path)} />`;
     if (sources[path]) return html`<${Picker} ...${given} source=${sources[path]} onChange=${put(path)} />`;
-    return html`<${Input} ...${given} ...${attributes} onInput=${put(path)} />`;
+    const typed = NO_NUMBER.test(value) && attributes ? TEXTS[path]?.check?.(value.trim()) : undefined;
+    return html`<${Input} ...${given} issue=${given.issue ?? typed} ...${attributes} onInput=${put(path)} />`;
   };
   const fields = (isShown: (path: string) => boolean) => html`<div class="leaf">${PATHS.filter(isShown).map(field)}</div>`;
   const fieldsIn = (part: string) => fields((path) => path.startsWith(part));
@@ -262,10 +265,16 @@ const Points = ({ of }: { of: readonly string[] }) => html`<ul class="changes" a
 
 /** Says that the form is filled from an older version, and what would change. */
 function Restoring({ restoring, base, draft, onDiscard }: { restoring: Restored; base: Base; draft: Draft; onDiscard: () => void }) {
-  return html`<section class="warning restoring" aria-label="Restoring"><p><b>Filled from version ${restoring.version}.</b> Saved as it is, it becomes version ${(base.version ?? 0) + 1}.
-      These members change:</p>
+  const box = useRef<HTMLElement>(null);
+  // It may be far below the button that has filled the form.
+  useEffect(() => {
+    box.current?.focus();
+    box.current?.scrollIntoView({ block: 'center' });
+  }, [restoring]);
+  return html`<section class="warning restoring" aria-label="Restoring" ref=${box} tabindex="-1"><p><b>Version ${restoring.version} is in the form, and not saved yet.</b>
+      It changes:</p>
     <${Differences} before=${base.draft} after=${draft} />
-    <p class="actions"><button type="button" onClick=${onDiscard}>Keep version ${base.version}</button></p></section>`;
+    <p class="actions"><button type="submit" class="primary">Save it as version ${(base.version ?? 0) + 1}</button><button type="button" onClick=${onDiscard}>Keep version ${base.version}</button></p></section>`;
 }
 
 type DifferencesInput = { before: Draft; after: Draft; isShown?(path: string): boolean };

@@ -204,7 +204,7 @@ export function Naming({ text }: { text: string }) {
 
 function Amount({ of, currencyId = '' }: { of: string | undefined; currencyId: string | undefined }) {
   const [symbol] = useName(currencies, currencyId)?.split(' · ') ?? [];
-  return html`<b>${of || '…'}${symbol && ` ${symbol}`}</b>`;
+  return html`<b>${of && isNumber(of) ? of : '…'}${symbol && ` ${symbol}`}</b>`;
 }
 
 /** Conditions in words. A group inside another one stands in parentheses. */

@@ -211,7 +211,7 @@ function TransactionsPage() {
   const shown = [...COLUMNS, ...(part === 'STUCK' ? [WAITS] : rows.some(({ error }) => error) ? [ERROR] : []), REPORTED];
   const columns = shown.map((column) => ({ ...column, sortBy: column.text }));
   const today = midnight();
-  const isToday = query.get('since') === today;
+  const isToday = part !== 'STUCK' && query.get('since') === today;
   const csv = html`<button type="button" onClick=${() => saveCsv([...columns, HASH], rows)}><${Icon} name="download" />Download CSV</button>`;
   const pause = html`<button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Resume' : 'Pause'}</button>`;
   const status = html`<span class="link muted" role="status">${!isPaused && html`<${LinkBadge} link=${link} />`} ${seen} ${isPaused ? 'Paused. The list stays as it is.' : notice}</span>`;
@@ -222,15 +222,16 @@ function TransactionsPage() {
         value=${query.get('search') ?? ''} onInput=${(value: string) => change('search', value)} />
       <${Select} label="Collection" value=${filter.collection ?? ''} onChange=${(value: string) => change('collection', value)}
         options=${[['', 'All'], ...COLLECTIONS.map((name) => [name, words(name)])]} />
-      <p class="actions"><button type="button" aria-pressed=${isToday} onClick=${() => change('since', isToday ? '' : today)}>Today</button></p>
+      <p class="actions"><button type="button" aria-pressed=${isToday} disabled=${part === 'STUCK'} onClick=${() => change('since', isToday ? '' : today)}>Today</button></p>
       <details><summary>More filters</summary><div class="filters">
         ${entry('since', 'Reported from', { isTime: true })} ${entry('until', 'Reported before', { isTime: true })}
         ${entry('type', 'Type code', { inputmode: 'numeric', pattern: '[0-9]*', issue })}
       </div></details>
     </form>
-    <${Chips} says=${part === 'STUCK' ? 'Tabs and list, whatever the time of the report:' : 'Tabs and list:'} chips=${chips} />
+    <${Chips} says="Filters:" chips=${chips} />
     <${Tabs} label="Status" value=${part} onChange=${(value: string) => change('status', value)}
       tabs=${PARTS.filter(([value]) => isShown(value)).map(([value, text]) => [value, text, countOf(counts.data, countedIn(value))])} />
+    ${part === 'STUCK' && query.get('since') && html`<p class="muted">All that are stuck, whenever they were reported: the filter by time applies to the other tabs.</p>`}
     <${FailureBox} failure=${failure} retry=${retry} />
     ${!isRead && !failure && html`<${Skeleton} />`}
     ${isRead && rows.length === 0 && html`<${Nothing} isStuck=${part === 'STUCK'} isFiltered=${part !== '' || chips.length > 0} />`}
@@ -274,7 +275,7 @@ function TransactionPage({ id }: { id: string }) {
   const { link, failure } = useUpdates({ idOrHash: id }, id, asked.reload, asked.reload);
   const networks = useAsk(NetworksDocument, asked.data?.transaction?.asset ? { first: 100 } : undefined);
   const found = asked.data?.transaction;
-  return html`<${Page} title=${found ? typeWords(found) : 'Transaction'} trail=${[{ text: 'Transactions', link: back || linkTo(['transactions']) }]}>
+  return html`<${Page} title=${found ? (found.typeName ? typeWords(found) : `${words(found.collection).slice(0, -1)} of type ${found.type}`) : 'Transaction'} trail=${[{ text: 'Transactions', link: back || linkTo(['transactions']) }]}>
     <${FailureBox} failure=${failure} />
     <${Found} asked=${asked} noun="transaction">${(transaction: OneTransaction) => {
       const { status, conflict, typeFlagged, error, events, gasUsed, asset, createdAt, updatedAt, transactionHash, contractAddress } = transaction;

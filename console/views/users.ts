@@ -50,7 +50,7 @@ function UserPage({ id }: { id: string }) {
   const erase = async () => {
     await mutate(EraseUserDocument, { id });
     asked.reload();
-    toast('User erased.');
+    toast('User erased. The receipt proves it: save it.');
   };
   const name = user ? nameOf(user) : 'User';
   const actions =

@@ -142,6 +142,8 @@ describeReal('chromium', 'audit records in the console', () => {
     const made = sheet.getByRole('region', { name: /^Export [0-9a-f-]{36}$/ }).first();
     await made.getByText('Ready').waitFor();
     await made.getByText('0 of 0 records').waitFor();
+    expect(await made.innerText()).toMatch(/Only\s+Changes/);
+    expect(await made.innerText()).not.toMatch(/\b(?:true|false)\b/);
     for (let times = 0; times < 2; times += 1) {
       const [file] = await Promise.all([
         page.waitForEvent('download'),

@@ -80,6 +80,13 @@ describeReal('chromium', 'user migrations in the console', () => {
     await takePicture(page, 'console-migration');
     expect(await page.getByLabel('Email of line 6').getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('Name of line 6').getAttribute('aria-invalid')).toBe('false');
+    // A long value stays in its card on a phone.
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByLabel('Wallet address of line 3').fill(`0x${'a'.repeat(40)}`);
+    const out = `(() => { const card = document.querySelector('.table:has(td > input)').getBoundingClientRect();
+      return [...document.querySelectorAll('td > :is(input, select)')].filter((of) => of.getBoundingClientRect().right > card.right).map((of) => of.ariaLabel); })()`;
+    expect(await page.evaluate(out)).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByLabel('Wallet address of line 3').fill('0xa2');
     await page.getByLabel('Email of line 5').fill('a@x.y');
     await page.getByLabel('Email of line 6').fill('nobody@x.y');
@@ -125,6 +132,23 @@ describeReal('chromium', 'user migrations in the console', () => {
     await button(page, 'Correct here').click();
     await page.getByRole('alert').getByText('This is not the file of the migration').waitFor();
     expect(open.complaints).toEqual([]);
+  });
+
+  it('a wrong cell is seen without scrolling, and a long one is whole while it is typed in', async () => {
+    const page = await beginAt(open, p.demo, '#/migrations/new');
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const address = `0x${'c'.repeat(40)}`;
+    const row = `${address},yara.nasser.of.the.north@example.com,crm-1085,Yara,Nasser,maybe`;
+    await choose(page, 'six.csv', `wallet_address,email,external_id,name,surname,kyc_sent\n${row}\n`);
+    const wrong = page.locator('td > [aria-invalid="true"]');
+    await wrong.waitFor();
+    const isSeen = `(() => { const card = document.querySelector('.table:has(td > input)').getBoundingClientRect();
+      return document.querySelector('td > [aria-invalid="true"]').getBoundingClientRect().right <= card.right; })()`;
+    expect(await page.evaluate(isSeen)).toBe(true);
+    const long = page.getByLabel('Wallet address of line 2');
+    await long.focus();
+    expect(await long.evaluate((of) => of.scrollWidth <= of.clientWidth)).toBe(true);
+    await page.setViewportSize({ width: 1280, height: 800 });
   });
 
   it('a file that is not a CSV of users is rejected with what to change, before anything is sent', async () => {

@@ -45,9 +45,12 @@ describeReal('chromium', 'the overview', () => {
     const failures = ['Failed 1 × no gas', 'Failed 1 × no reason was reported'];
     await expect
       .poll(async () => (await texts()).toSorted(), SOON)
-      .toEqual([...failures, 'Stuck 1 × in progress', 'Stuck 1 × started']);
+      .toEqual([...failures, 'Stuck 1 × in progress for over an hour', 'Stuck 1 × started for over an hour']);
     // The oldest of those that are stuck is first.
-    expect((await texts()).slice(2)).toEqual(['Stuck 1 × started', 'Stuck 1 × in progress']);
+    expect((await texts()).slice(2)).toEqual([
+      'Stuck 1 × started for over an hour',
+      'Stuck 1 × in progress for over an hour',
+    ]);
     await takePicture(page, 'console-overview', 640);
     // On a phone the reason has room beside its kind.
     await page.setViewportSize({ width: 390, height: 844 });
@@ -57,8 +60,16 @@ describeReal('chromium', 'the overview', () => {
     await page.setViewportSize({ width: 1280, height: 800 });
     await groups.filter({ hasText: 'started' }).click();
     const group = page.getByRole('region', { name: 'Group' });
-    await group.getByText('The first waits for the chain processor to prepare and sign it.').waitFor();
+    await group.getByText('The oldest waits for the chain processor to prepare and sign it.').waitFor();
     await expect.poll(() => idsOf(page), SOON).toEqual([stuck]);
+    // The focus goes into the group, and back to the list when it is closed.
+    await expect
+      .poll(() => page.evaluate('document.activeElement.textContent'), SOON)
+      .toBe('1 × started for over an hour');
+    await group.getByRole('link', { name: 'Close the group' }).press('Enter');
+    await expect.poll(() => page.evaluate('document.activeElement.textContent'), SOON).toMatch(/^Stuck.*started/s);
+    await page.keyboard.press('Enter');
+    await group.waitFor();
     await page.reload();
     await group.waitFor();
     await groups.filter({ hasText: 'no gas' }).click();
@@ -202,6 +213,9 @@ describeReal('chromium', 'the overview', () => {
     await expect.poll(async () => (await idsOf(page))[0], SOON).toBe(stuck);
     await expect.poll(() => tab('Stuck over an hour').innerText(), SOON).toMatch(/2$/);
     expect(await chips.allInnerTexts()).toEqual([]);
+    // The filter by time is kept for the other tabs, and the page says so.
+    await page.getByText('the filter by time applies to the other tabs').waitFor();
+    expect([await today.getAttribute('aria-pressed'), await today.isDisabled()]).toEqual(['false', true]);
     await page.getByRole('row').nth(1).getByText('Stuck for 1 d 2 h').waitFor();
     await tab('Failed').click();
     await page.getByLabel('Id or hash').fill(failed.slice(0, 8));
@@ -234,6 +248,12 @@ describeReal('chromium', 'the overview', () => {
       .getByRole('list', { name: 'Progress' })
       .getByText(/^reported 1 d 2 h ago; waits for/)
       .waitFor();
+    // On a phone a step takes no more room than its text.
+    await page.setViewportSize({ width: 390, height: 844 });
+    const room =
+      "Math.max(...Array.from(document.querySelectorAll('.timeline li'), (of) => of.getBoundingClientRect().bottom - of.lastElementChild.getBoundingClientRect().bottom))";
+    expect(await page.evaluate<number>(room)).toBeLessThan(24);
+    await page.setViewportSize({ width: 1280, height: 800 });
   });
 
   it('pauses the live list, and saves the listed rows as CSV', async () => {

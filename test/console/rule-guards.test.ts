@@ -198,6 +198,11 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await button('Restore version 1').click();
     const restoring = page.getByRole('region', { name: 'Restoring' });
     await restoring.getByText('Approvals required').waitFor();
+    await restoring.getByText('Version 1 is in the form, and not saved yet.').waitFor();
+    const seen =
+      '(() => { const { top, bottom } = document.activeElement.getBoundingClientRect(); return [document.activeElement.ariaLabel, top >= 0 && bottom <= innerHeight]; })()';
+    await expect.poll(() => page.evaluate(seen), SOON).toEqual(['Restoring', true]);
+    expect(await restoring.getByRole('button').allInnerTexts()).toEqual(['Save it as version 3', 'Keep version 2']);
     expect((await restoring.innerText()).replaceAll(/\s+/g, ' ')).toContain(
       'Timing: Transfer at once → Wait for an approval',
     );
@@ -240,6 +245,10 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await fillRule(p.demo.network_currency_id, p.demo.network_id, 'Custom');
     const preview = page.getByRole('region', { name: 'Preview' });
     await preview.getByText('Not evaluated yet. Target wallet: choose a target wallet.').waitFor();
+    // What no number has is refused while it is typed, and not read back in the sentence.
+    await page.getByLabel('Amount').fill('everything above 10');
+    await page.getByText('Enter a number, such as 1000 or 0.5', { exact: true }).waitFor();
+    expect(await shown(page, '.sentence')).not.toContain('everything');
     await page.getByLabel('Amount').fill('0,5');
     await page.getByLabel('Priority', { exact: true }).fill('101');
     await page.keyboard.press('Escape');

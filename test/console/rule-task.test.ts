@@ -56,7 +56,7 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
       const { page } = open;
       await topUp(page);
       const words =
-        /^When the balance of the target wallet falls below 100 EURC, transfer 250\.50 EURC from Acme Treasury › ethereum to Customer 1 › ethereum\.$/;
+        /^When the balance of the target wallet falls below 100 EURC, transfer 250\.50 EURC from Acme Treasury › ethereum …[0-9a-f]{4} to Customer 1 › ethereum …[0-9a-f]{4}\.$/;
       await expect.poll(async () => (await sentence(page).innerText()).replaceAll(/\s+/g, ' '), SOON).toMatch(words);
       await page.getByText('Enter a balance to test the rule.').waitFor();
       await page.getByLabel('Balance of the target wallet').fill('120');
