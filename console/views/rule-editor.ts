@@ -266,7 +266,6 @@ const Points = ({ of }: { of: readonly string[] }) => html`<ul class="changes" a
 /** Says that the form is filled from an older version, and what would change. */
 function Restoring({ restoring, base, draft, onDiscard }: { restoring: Restored; base: Base; draft: Draft; onDiscard: () => void }) {
   const box = useRef<HTMLElement>(null);
-  // It may be far below the button that has filled the form.
   useEffect(() => {
     box.current?.focus();
     box.current?.scrollIntoView({ block: 'center' });
