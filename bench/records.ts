@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { AuditChain, unchained } from '../src/audit/audit-chain.ts';
 import type { AuditRecord } from '../src/audit/audit-record.ts';
+import { AuditChain, unchained } from '../src/audit/audit-record.ts';
 import { AuditStore } from '../src/audit/audit-writer.ts';
-import { openDatabase } from '../src/platform/database/database.ts';
+import { openDatabase } from '../src/platform/database/open-database.ts';
 import { type PostgresClient, withPostgres } from '../test/support/services/pg-client.ts';
 import { backendCpu, spentBetween } from './graphql/postgres-cpu.ts';
 import { print, type Table } from './lib/report.ts';

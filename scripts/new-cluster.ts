@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { constants, zstdCompressSync } from 'node:zlib';
-import { openDatabase, SCHEMA_MIGRATIONS } from '../src/platform/database/database.ts';
+import { openDatabase, SCHEMA_MIGRATIONS } from '../src/platform/database/open-database.ts';
 import { migrate } from '../src/platform/database/schema-migrations.ts';
 import { SEGMENT_NAME } from '../src/platform/embedded/cluster.ts';
 

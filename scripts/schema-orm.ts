@@ -1,5 +1,5 @@
 import type { PostgreSqlSchemaHelper, SqlMikroORM } from '@mikro-orm/sql';
-import type { Database } from '../src/platform/database/database.ts';
+import type { Database } from '../src/platform/database/open-database.ts';
 
 /**
  * Opens MikroORM to compare a database with the entities. It reads the `not valid` of a check as a part of its

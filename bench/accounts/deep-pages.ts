@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { withPostgres } from '../../test/support/services/pg-client.ts';
 import type { Effort } from '../lib/pairs.ts';
 import { clientToken, readDemoFile, startProduct } from '../lib/product.ts';

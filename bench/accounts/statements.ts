@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { Accounts } from '../../src/features/accounts/accounts.service.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { ROOT } from '../lib/product.ts';
 
 /** A statement as it reaches the driver. */

@@ -1,6 +1,6 @@
-import { EmbeddedStore } from '../../src/events/bus/embedded-store.ts';
+import { EmbeddedStore } from '../../src/events/bus/embedded-bus.ts';
 import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { ID_IN_SQL } from '../lib/notifications.ts';
 import { readDemoFile } from '../lib/product.ts';
 import { type Notifications, notifications } from './notifications.ts';

@@ -1,5 +1,5 @@
 import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 
 /** When the event of a number and the last one were logged, in milliseconds since the epoch, and how many are between. */
 export interface Times {

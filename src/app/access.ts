@@ -21,7 +21,8 @@ import { SupervisorAdministration } from '../features/supervisors/supervisor-adm
 import type { Log } from '../lib/log.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import type { RotatingSecret, Secrets } from '../platform/config/secrets.ts';
-import type { Database, Db } from '../platform/database/database.ts';
+import type { Db } from '../platform/database/database.ts';
+import type { Database } from '../platform/database/open-database.ts';
 
 /** Builds the lists of clients and supervisors, which need no secret. */
 export function buildAccessPages(db: Db) {

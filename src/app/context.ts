@@ -4,8 +4,7 @@ import { Passwords } from '../access/credentials/passwords.ts';
 import { sessionMirror } from '../access/revocation/session-mirror.ts';
 import { operationDurations } from '../api/graphql/execution/operation-observer.ts';
 import { toolOutcomes } from '../api/mcp/kit/tool.ts';
-import { AuditChain } from '../audit/audit-chain.ts';
-import { jsonOf } from '../audit/audit-record.ts';
+import { AuditChain, jsonOf } from '../audit/audit-record.ts';
 import { AUDIT_DELAY_MS, AuditStore, AuditWriter } from '../audit/audit-writer.ts';
 import { AuditErasure } from '../audit/erasure.ts';
 import { SecretNames } from '../audit/masked-names.ts';
@@ -32,7 +31,7 @@ import { counterBy } from '../lib/meters.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
-import type { Database } from '../platform/database/database.ts';
+import type { Database } from '../platform/database/open-database.ts';
 import { Health, VERSION } from '../platform/health.ts';
 import { MemoryAccounts } from '../platform/held-memory.ts';
 import { openTracing } from '../platform/telemetry/open-tracing.ts';
@@ -99,7 +98,7 @@ export async function createContext({
   ]);
   const { db, isEmbedded } = database;
   const opened = await openBus(config, db, log, stack);
-  const bus = new ObservedBus(overrides.bus?.(opened) ?? opened, tracing.tracer, log);
+  const bus = new ObservedBus({ bus: overrides.bus?.(opened) ?? opened, tracer: tracing.tracer, log });
   const telemetry = {
     tracer: tracing.tracer,
     requests: new RequestMetrics(),

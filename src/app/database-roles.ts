@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { setAuditRetention } from '../audit/audit-retention.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
-import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
+import type { Db } from '../platform/database/database.ts';
+import { type Database, openDatabase } from '../platform/database/open-database.ts';
 import { type MigrationReports, migrate } from '../platform/database/schema-migrations.ts';
-import { sqlState } from '../platform/database/sql-state.ts';
-import { MigrationOwnerError } from '../platform/errors.ts';
+import { MigrationOwnerError, sqlState } from '../platform/errors.ts';
 
 const PAGE = 'see docs/operations/database-roles.md';
 

@@ -21,7 +21,8 @@ import { WalletRulePages, WalletRules } from '../features/wallet-rules/wallet-ru
 import { WalletPages } from '../features/wallets/wallets.service.ts';
 import { IdempotentResponses } from '../idempotency/idempotent-responses.ts';
 import type { Log } from '../lib/log.ts';
-import type { Database, Db } from '../platform/database/database.ts';
+import type { Db } from '../platform/database/database.ts';
+import type { Database } from '../platform/database/open-database.ts';
 
 /** The dependencies of the services that need no store but the database. */
 interface StoredDependencies {

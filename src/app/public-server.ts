@@ -21,7 +21,7 @@ import type { Upstreams } from '../gateway/proxy/upstreams.ts';
 import { PathTable, Services } from '../gateway/routing.ts';
 import { secretsOf } from '../platform/config/secrets.ts';
 import { forbidden } from '../platform/errors.ts';
-import { inRequest } from '../platform/waiting-request.ts';
+import { inRequest } from '../platform/held-memory.ts';
 import type { Context } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 import { ROUTES, type RouteServices } from './routes.ts';

@@ -14,7 +14,7 @@ import {
 import { Reloads, readTableText, watchTable } from '../gateway/endpoints/reload.ts';
 import { UpstreamCalls } from '../gateway/proxy/upstream-call.ts';
 import { Upstreams, upstreamMetrics } from '../gateway/proxy/upstreams.ts';
-import { baseUrlOf } from '../lib/base-url.ts';
+import { baseUrlOf } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
 import { MemoizedRead } from '../lib/memoized-read.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
@@ -128,7 +128,7 @@ export async function startService({
     writeDemo(config.dataDir, demo, { baseUrl: context.publicUrl.value, webhook: context.secrets.webhook });
   }
   if (database.isEmbedded) {
-    const { shareDatabase } = await import('../platform/database/share-database.ts');
+    const { shareDatabase } = await import('../platform/database/instance-link.ts');
     await shareDatabase({ ...database, ...config, log }, stack);
   }
   const running = stack.move();

@@ -6,7 +6,7 @@ import { type EventBus, isDeadLetterTopic } from '../events/bus/event-bus.ts';
 import { PARTITIONS } from '../events/bus/kafka-admin.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import type { Config } from '../platform/config/config.ts';
-import { type Database, knowsLetterCase } from '../platform/database/database.ts';
+import { type Database, knowsLetterCase } from '../platform/database/open-database.ts';
 import { pendingSchemaMigrations } from '../platform/database/schema-migrations.ts';
 import { lackingPrivileges, mayChangeAudit } from './database-roles.ts';
 import { topicsOf } from './stores.ts';

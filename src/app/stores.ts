@@ -9,7 +9,8 @@ import { type Cache, MemoryCache } from '../platform/cache/cache.ts';
 import type { RedisCache } from '../platform/cache/redis-cache.ts';
 import type { Config } from '../platform/config/config.ts';
 import { embeddedClusterDir, notWhole, PARTS } from '../platform/config/secrets.ts';
-import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
+import type { Db } from '../platform/database/database.ts';
+import { type Database, openDatabase } from '../platform/database/open-database.ts';
 
 const CLIENT_ID = 'portcullis';
 

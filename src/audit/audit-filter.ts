@@ -63,18 +63,16 @@ export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, 
             ...(hiddenReads.subject === undefined ? [] : [eb('subject', 'is distinct from', hiddenReads.subject)]),
             eb.and([
               eb('method', 'not in', ['GET', 'HEAD']),
-              eb.or([eb('operation', 'is', null), eb('operation', '~', changing(hiddenReads.mutations))]),
+              eb.or([
+                eb('operation', 'is', null), // What is no read of GraphQL: path patterns, and mutations.
+                eb('operation', '~', `^(/|(${hiddenReads.mutations.join('|')})(,|$))`),
+              ]),
             ]),
           ]),
         ]),
     ...(since === undefined ? [] : [eb('at', '>=', since)]),
     ...(until === undefined ? [] : [eb('at', '<', until)]),
   ];
-}
-
-/** Returns the regular expression of operations that are no reads of GraphQL: path patterns, and mutations. */
-function changing(mutations: readonly string[]): string {
-  return `^(/|(${mutations.join('|')})(,|$))`;
 }
 
 /** An audit record with its position; 0 for records of 0.1.0, which have none and come first, by time. */

@@ -1,3 +1,6 @@
+import { hash, randomFillSync } from 'node:crypto';
+import type { AuditSpool } from './spool.ts';
+
 /** An audit record, with the columns of `audit_records` as members (docs/contract.md, 1-04). */
 export interface AuditRecord {
   at: string;
@@ -52,15 +55,6 @@ export function fixedColumnsOf(r: AuditRecord): string {
   return `${request}\t${result}\t${sizes}\t${field(r.subject)}\t${field(r.client_id)}\t${field(r.operation)}\t${users}`;
 }
 
-/** Returns the columns that an erasure removes, in the same format. */
-export function erasableColumnsOf({
-  query,
-  request_body,
-  response_body,
-}: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>): string {
-  return `${field(query)}\t${field(request_body)}\t${field(response_body)}`;
-}
-
 /**
  * Returns the headers of a record as JSON. The names are sorted, since the database keeps no order; a value that is not
  * an object stays unchanged.
@@ -109,4 +103,220 @@ const JSON_COLUMNS: ReadonlySet<string | undefined> = new Set([
 function memberOf(name: string | undefined, column: string): unknown {
   if (column === NULL) return null;
   return JSON_COLUMNS.has(name) ? JSON.parse(textOf(column)) : textOf(column);
+}
+
+/** The format of records and their hashes, which the first seal of a chain states. */
+export const CHAIN_FORMAT = 3;
+
+/** The previous hash of a chain's first record. */
+export const NO_HASH = '0'.repeat(64);
+
+/** The characters of a salt: 16 random bytes in hexadecimal digits. */
+const SALT_LENGTH = 32;
+
+/** The characters of the salts of a record. */
+export const SALTS_LENGTH = ERASABLE_COLUMNS.length * SALT_LENGTH;
+
+const SALTS_BYTES = SALTS_LENGTH / 2;
+const random = Buffer.allocUnsafe(SALTS_BYTES * 64);
+let used = random.length;
+
+/** Returns a new salt for each column that an erasure removes, one after another in hexadecimal digits. */
+function newSalts(): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  used += SALTS_BYTES;
+  return random.toString('hex', used - SALTS_BYTES, used);
+}
+
+/**
+ * Returns the digests of the columns that an erasure removes: SHA-256 of the salt and the text, in hexadecimal digits,
+ * as `audit_erase` computes it too; for null a dash and the salt. Without the salt, a guess of the text cannot be
+ * checked.
+ */
+export function columnDigests(record: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>, salts: string): string[] {
+  return ERASABLE_COLUMNS.map((column, index) => {
+    const salt = salts.slice(index * SALT_LENGTH, (index + 1) * SALT_LENGTH);
+    const text = record[column];
+    return text === null ? `-${salt}` : hash('sha256', salt + text);
+  });
+}
+
+/** The place of a record in the chain of a process: the first has index 0. Hashes are in hexadecimal digits. */
+export interface ChainPlace {
+  chain: string;
+  index: number;
+  /** The hash of the record before, or `NO_HASH`. */
+  previous: string;
+}
+
+/**
+ * Returns the leaf of a record: SHA-256 over its index in its chain, its fixed columns and the digests of the others. A
+ * guess of the record cannot be checked by it, because the digests are of salted texts.
+ */
+export function recordLeaf(
+  { chain, index }: Omit<ChainPlace, 'previous'>,
+  fixed: string,
+  digests: readonly string[],
+): string {
+  return hash('sha256', `${chain}\t${index}\t${fixed}\t${digests.join('\t')}`);
+}
+
+/** Returns the hash of a record: SHA-256 over the hash of the record before and its own leaf. */
+export function chainedHash(previous: string, leaf: string): string {
+  return hash('sha256', `${previous}\t${leaf}`);
+}
+
+/** Returns the hash of a record at its place. */
+export function recordHash(place: ChainPlace, fixed: string, digests: readonly string[]): string {
+  return chainedHash(place.previous, recordLeaf(place, fixed, digests));
+}
+
+/** A record that has no place in a chain yet. */
+export interface UnchainedRecord {
+  fixed: string;
+  erasable: string;
+  salts: string;
+  digests: readonly string[];
+  /** The number of characters of its columns. */
+  length: number;
+}
+
+/** Makes a record ready for its place in a chain. */
+export function unchained(record: AuditRecord): UnchainedRecord {
+  const [fixed, salts] = [fixedColumnsOf(record), newSalts()];
+  const erasable = ERASABLE_COLUMNS.map((column) => field(record[column])).join('\t');
+  return { fixed, erasable, salts, digests: columnDigests(record, salts), length: fixed.length + erasable.length };
+}
+
+/** The last record of a chain: its index, or -1, and its hash. */
+export interface ChainHead {
+  index: number;
+  hash: string;
+}
+
+interface ChainHandlers {
+  /** Called with each record that cannot be stored, and the error. */
+  onLost(error: unknown, record: UnchainedRecord): void;
+  /** Makes the disk write what is stored, if records must survive a crash of the machine. */
+  sync(): Promise<void>;
+  /** Called with the error of `sync`, and each record that may not be on the disk. */
+  onUnsynced(error: unknown, record: UnchainedRecord): void;
+  /** Called with what an `onStored` callback throws. */
+  onFault(error: unknown): void;
+}
+
+/** The number of characters above which records are written at once, before the end of the tick. */
+const MAX_CHARACTERS = 1024 * 1024;
+
+/**
+ * Chains the records of this process: each gets an index and the hash of the one before, in the order of the spool.
+ * Stores all lines of one tick of the event loop by one write, the most expensive part.
+ */
+export class AuditChain {
+  readonly id: string;
+  readonly #spool: Pick<AuditSpool, 'append'>;
+  readonly #handlers: Partial<ChainHandlers>;
+  /** The last record in the spool. */
+  head: ChainHead = { index: -1, hash: NO_HASH };
+  #records: UnchainedRecord[] = [];
+  #waiting: (() => void)[] = [];
+  #characters = 0;
+  #end: NodeJS.Immediate | undefined;
+
+  constructor(id: string, spool: Pick<AuditSpool, 'append'>, handlers: Partial<ChainHandlers> = {}) {
+    this.id = id;
+    this.#spool = spool;
+    this.#handlers = handlers;
+  }
+
+  /**
+   * Adds a record. Calls `onStored` once it is in the spool, and synced if there is a `sync`, or has been passed to
+   * `onLost` or `onUnsynced`; an error that it throws reaches neither the caller nor the other callbacks.
+   */
+  add(record: UnchainedRecord, onStored?: () => void): void {
+    this.#records.push(record);
+    if (onStored) this.#waiting.push(onStored);
+    this.#characters += record.length;
+    if (this.#characters > MAX_CHARACTERS) this.commit();
+    else this.#end ??= setImmediate(() => this.commit());
+  }
+
+  /** Stores all records added so far, and calls their callbacks, after the sync if there is one. */
+  commit(): void {
+    if (this.#end) clearImmediate(this.#end);
+    this.#end = undefined;
+    const [records, waiting] = [this.#records, this.#waiting];
+    this.#records = [];
+    this.#waiting = [];
+    this.#characters = 0;
+    this.#store(records);
+    const { sync, onUnsynced } = this.#handlers;
+    const answer = () => this.#answer(waiting);
+    if (!sync || records.length === 0) answer();
+    else
+      sync()
+        .catch((error: unknown) => {
+          for (const record of records) onUnsynced?.(error, record);
+        })
+        .then(answer);
+  }
+
+  #answer(waiting: readonly (() => void)[]): void {
+    for (const onStored of waiting) {
+      try {
+        onStored();
+      } catch (error) {
+        this.#handlers.onFault?.(error);
+      }
+    }
+  }
+
+  /** Stores the records by one write or, if that fails, one by one, so that a bad record affects no other. */
+  #store(records: readonly UnchainedRecord[]): void {
+    try {
+      if (records.length > 0) this.append(...records);
+    } catch {
+      for (const record of records) {
+        try {
+          this.append(record);
+        } catch (error) {
+          this.#handlers.onLost?.(error, record);
+        }
+      }
+    }
+  }
+
+  /**
+   * Stores records in the spool.
+   * @throws the spool's errors; then none of them is stored, or has a place in the chain.
+   */
+  append(...records: readonly UnchainedRecord[]): void {
+    let head = this.head;
+    const lines = records.map(({ fixed, erasable, salts, digests }) => {
+      const position = { chain: this.id, index: head.index + 1, previous: head.hash };
+      head = { index: position.index, hash: recordHash(position, fixed, digests) };
+      return `${position.chain}\t${position.index}\t\\\\x${position.previous}\t\\\\x${head.hash}\t\\\\x${salts}\t${fixed}\t${erasable}`;
+    });
+    this.#spool.append(...lines);
+    this.head = head;
+  }
+}
+
+const TAB = 0x09;
+const UUID_LENGTH = 36;
+/** What stands before the hexadecimal digits of a `bytea` in a line: its prefix, of which the backslash is doubled. */
+const PREFIX_LENGTH = 3;
+
+/** Returns the chain and the place of a spooled line that has one. */
+export function placeOf(line: Buffer): { chain: string } & ChainHead {
+  const indexEnd = line.indexOf(TAB, UUID_LENGTH + 1);
+  const hashStart = indexEnd + 1 + PREFIX_LENGTH + NO_HASH.length + 1 + PREFIX_LENGTH;
+  return {
+    chain: line.toString('latin1', 0, UUID_LENGTH),
+    index: Number(line.toString('latin1', UUID_LENGTH + 1, indexEnd)),
+    hash: line.toString('latin1', hashStart, hashStart + NO_HASH.length),
+  };
 }

@@ -1,5 +1,4 @@
-import type { Db } from '../platform/database/database.ts';
-import type { SqlTag } from '../platform/database/tenant-db.ts';
+import type { Db, SqlTag } from '../platform/database/database.ts';
 import type { AuditSeals } from './seals.ts';
 
 /**

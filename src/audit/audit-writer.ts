@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { WorkLoop } from '../lib/work-loop.ts';
 import type { Db } from '../platform/database/database.ts';
-import { isRefusedValue, sqlState, UNIQUE_VIOLATION } from '../platform/database/sql-state.ts';
-import { outsideRequest } from '../platform/waiting-request.ts';
+import { isRefusedValue, sqlState, UNIQUE_VIOLATION } from '../platform/errors.ts';
+import { outsideRequest } from '../platform/held-memory.ts';
 import { AUDIT_COLUMNS, isChainedLine, jsonOf } from './audit-record.ts';
 import type { AuditSpool } from './spool.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { Db } from '../platform/database/database.ts';
-import { AuditChain, unchained } from './audit-chain.ts';
+import { AuditChain, unchained } from './audit-record.ts';
 import { AuditStore } from './audit-writer.ts';
 import { maskBody } from './mask.ts';
 import { type AuditSeals, ChainKeeper } from './seals.ts';

@@ -286,7 +286,11 @@ export class SecretNames {
    * without one.
    */
   #credentialsAt(text: string): number {
-    const match = text.matchAll(CREDENTIALS).find(([, bearer, basic = '']) => bearer ?? isBasic(basic));
+    const match = text.matchAll(CREDENTIALS).find(
+      ([, bearer, basic = '']) =>
+        // A user and password in base64, and no other word.
+        bearer ?? (basic.endsWith('=') || Buffer.from(basic, 'base64').includes(':')),
+    );
     const credentials = match ? match.index + match[0].length - (match[1] ?? match[2] ?? '').length : -1;
     return firstOf([credentials, this.secretValueAt(text)]);
   }
@@ -357,11 +361,6 @@ function indexIn(text: string, at: number, spell: (text: string) => string): num
 const CREDENTIALS = /\b(?:bearer[\s+:=,]+([\w.~+/-]{8,}|[\w.~+/-]+$)|basic[\s+:=,]+([\w+/-]{8,}={0,2}))/gi;
 const SCHEME = /bearer|basic/;
 
-/** Checks whether a text is a user and password in base64, and no other word. */
-function isBasic(text: string): boolean {
-  return text.endsWith('=') || Buffer.from(text, 'base64').includes(':');
-}
-
 /** The names of `secret-names.ts`. */
 export const SECRETS: SecretNames = new SecretNames();
 
@@ -379,11 +378,9 @@ export function correlationKey(correlationId: string): string {
 
 /** Returns a log that replaces `correlation_id` by its `correlationKey`. */
 export function keyedLog(log: Log): Log {
-  return withFields(log, keyed);
-}
-
-function keyed(fields: object): object {
-  if (!('correlation_id' in fields) || typeof fields.correlation_id !== 'string') return fields;
-  const key = correlationKey(fields.correlation_id);
-  return key === fields.correlation_id ? fields : { ...fields, correlation_id: key };
+  return withFields(log, (fields) => {
+    if (!('correlation_id' in fields) || typeof fields.correlation_id !== 'string') return fields;
+    const key = correlationKey(fields.correlation_id);
+    return key === fields.correlation_id ? fields : { ...fields, correlation_id: key };
+  });
 }

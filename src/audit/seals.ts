@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { isUuid } from '../lib/input.ts';
 import { parsedOrNone } from '../lib/json.ts';
 import type { Db } from '../platform/database/database.ts';
-import { outsideRequest } from '../platform/waiting-request.ts';
-import { type AuditChain, CHAIN_FORMAT, type ChainHead, NO_HASH, placeOf } from './audit-chain.ts';
-import { isChainedLine } from './audit-record.ts';
+import { outsideRequest } from '../platform/held-memory.ts';
+import { type AuditChain, CHAIN_FORMAT, type ChainHead, isChainedLine, NO_HASH, placeOf } from './audit-record.ts';
 
 const chain = z.guid();
 const index = z.int();

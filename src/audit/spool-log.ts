@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
+  existsSync,
   fdatasync,
   fdatasyncSync,
   fsync,
@@ -18,48 +19,18 @@ import { makeFolder } from '../lib/files.ts';
 // The format of a line is `crc32 line\n`; the checksum detects torn and damaged lines of any content.
 const SUM_LENGTH = 8;
 const NEWLINE = 0x0a;
-/** The most bytes that one UTF-16 code unit takes in UTF-8. */
-const MAX_BYTES_PER_UNIT = 3;
-
 /** Lines decoded from a buffer, the number of damaged lines, and the bytes that all of them took. */
 type DecodedLines = { lines: Buffer[]; damaged: number; bytes: number };
 
-const SLAB_BYTES = 256 * 1024;
-
-/** The memory that lines are encoded into; what of it is kept stays until the last of its lines is handed on. */
-let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
-let slabUsed = 0;
-
-/** Returns `bytes` bytes or more to encode into. Those used by `encodeLines` are not returned again. */
-function room(bytes: number): Buffer {
-  if (bytes > SLAB_BYTES) return Buffer.allocUnsafeSlow(bytes);
-  if (slabUsed + bytes > SLAB_BYTES) {
-    slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
-    slabUsed = 0;
-  }
-  return slab.subarray(slabUsed);
-}
-
 /**
- * Encodes lines for a segment. Returns the bytes of all, and of each line without its checksum and line feed.
+ * Encodes lines for a segment.
  * @throws TypeError when a line contains a line feed.
  */
-function encodeLines(texts: readonly string[]): { bytes: Buffer; lines: Buffer[] } {
-  const buffer = room(texts.reduce((sum, text) => sum + SUM_LENGTH + 2 + text.length * MAX_BYTES_PER_UNIT, 0));
-  const lines: Buffer[] = [];
-  let at = 0;
-  for (const text of texts) {
-    if (text.includes('\n')) throw new TypeError('a line of the audit spool must not contain a line feed');
-    const start = at + SUM_LENGTH + 1;
-    const end = start + buffer.write(text, start);
-    const line = buffer.subarray(start, end);
-    buffer.write(`${sumOf(crc32(line))} `, at, 'latin1');
-    buffer[end] = NEWLINE;
-    lines.push(line);
-    at = end + 1;
+function encodeLines(texts: readonly string[]): Buffer {
+  if (texts.some((text) => text.includes('\n'))) {
+    throw new TypeError('a line of the audit spool must not contain a line feed');
   }
-  if (buffer.buffer === slab.buffer) slabUsed += at;
-  return { bytes: buffer.subarray(0, at), lines };
+  return Buffer.from(texts.map((text) => `${sumOf(crc32(text))} ${text}\n`).join(''));
 }
 
 /** Decodes at most `maxLines` lines from the start of `buffer`; ignores an incomplete line at its end. */
@@ -75,11 +46,6 @@ export function decodeLines(buffer: Buffer, maxLines: number): DecodedLines {
     decoded.bytes = end + 1;
   }
   return decoded;
-}
-
-/** Returns the bytes that a line takes in a segment. */
-function storedBytes(line: Buffer): number {
-  return SUM_LENGTH + 1 + line.length + 1;
 }
 
 function sumOf(value: number): string {
@@ -99,7 +65,6 @@ export class SegmentChain {
   readonly #segments: Segment[] = [];
   #offset = 0;
   bytesOnDisk = 0;
-  #reader: { path: string; fd: number } | undefined;
 
   /** The bytes of lines that have not been consumed yet. */
   get bytesLeft(): number {
@@ -127,11 +92,18 @@ export class SegmentChain {
     this.bytesOnDisk += bytes;
   }
 
+  /** Returns the oldest lines, or undefined when there are none. */
+  next(limits: BatchLimits): SpoolBatch | undefined {
+    if (this.bytesLeft === 0) return undefined;
+    const { lines, damaged, bytes } = this.#read(limits);
+    return { lines, damaged, done: () => this.advance(bytes, lines.length + damaged) };
+  }
+
   /**
    * Reads the next lines. Their `bytes` is what to pass to `advance` afterwards; it is more than 0 even when every line
    * was damaged, or the file was truncated or deleted.
    */
-  read(limits: BatchLimits): DecodedLines {
+  #read(limits: BatchLimits): DecodedLines {
     const segment = this.#segments[0];
     if (segment === undefined) return { lines: [], damaged: 0, bytes: 0 };
     const bytesLeft = segment.bytes - this.#offset;
@@ -148,7 +120,7 @@ export class SegmentChain {
    * Marks the next `bytes` as consumed, across segments, and removes consumed segments.
    * @throws the system's error when a file cannot be removed; it still counts as consumed.
    */
-  advance(bytes: number): void {
+  advance(bytes: number, _lines: number): void {
     this.#offset = Math.min(this.#offset + bytes, this.bytesOnDisk);
     const finished: Segment[] = [];
     for (let first = this.#segments[0]; first !== undefined && this.#offset >= first.bytes; first = this.#segments[0]) {
@@ -157,33 +129,24 @@ export class SegmentChain {
       this.bytesOnDisk -= first.bytes;
       finished.push(first);
     }
-    if (finished.length > 0) this.closeReader();
     for (const { path } of finished) rmSync(path, { force: true });
-  }
-
-  closeReader(): void {
-    if (this.#reader !== undefined) closeSync(this.#reader.fd);
-    this.#reader = undefined;
   }
 
   /**
    * Reads up to `size` bytes from the current offset: fewer when the file ends before, none when it has been deleted.
    */
   #readBytes(path: string, size: number): Buffer {
+    if (!existsSync(path)) return Buffer.alloc(0);
+    const fd = openSync(path, 'r');
     try {
-      if (this.#reader?.path !== path) {
-        this.closeReader();
-        this.#reader = { path, fd: openSync(path, 'r') };
-      }
       const buffer = Buffer.allocUnsafe(size);
       let length = 0;
       for (let read = -1; read !== 0 && length < size; length += read) {
-        read = readSync(this.#reader.fd, buffer, length, size - length, this.#offset + length);
+        read = readSync(fd, buffer, length, size - length, this.#offset + length);
       }
       return buffer.subarray(0, length);
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
-      throw error;
+    } finally {
+      closeSync(fd);
     }
   }
 }
@@ -200,7 +163,7 @@ const PROBE_BYTES = 64 * 1024;
  */
 type ActiveSegment = { path: string; fd: number; bytes: number; isNamed: boolean; hasFailed: boolean };
 
-/** The spool of this process: appends lines to segments, and reads them from memory as long as they fit there. */
+/** The spool of this process: appends lines to segments, and reads them back. */
 export class SpoolLog extends SegmentChain {
   readonly #options;
   // The active segment is in the chain too, once it has a line.
@@ -214,16 +177,11 @@ export class SpoolLog extends SegmentChain {
   #sequence = 0;
   /** The number of lines that have not been consumed yet. */
   pendingLines = 0;
-  // Memory holds the oldest lines. It accepts new ones only while every unconsumed line is in memory.
-  #memory: Buffer[] = [];
-  #memoryBytes = 0;
 
   constructor(options: {
     /** Returns the path of the segment with this number. */
     segmentPath: (sequence: number) => string;
     segmentBytes: number;
-    /** The most bytes of lines that are also held in memory, so that they need not be read back from the file. */
-    memoryBytes: number;
     /** Whether `sync` is called after each append. */
     isSynced: boolean;
   }) {
@@ -238,12 +196,10 @@ export class SpoolLog extends SegmentChain {
    */
   append(lines: readonly string[], maxBytesOnDisk: number): boolean {
     if (lines.length === 0) return true;
-    const { bytes: encoded, lines: encodedLines } = encodeLines(lines);
+    const encoded = encodeLines(lines);
     if (this.bytesOnDisk + encoded.length > maxBytesOnDisk) return false;
-    const isAllInMemory = this.#memoryBytes === this.bytesLeft;
     this.#write(encoded);
     this.pendingLines += lines.length;
-    if (isAllInMemory) this.#remember(encodedLines);
     return true;
   }
 
@@ -282,48 +238,13 @@ export class SpoolLog extends SegmentChain {
     }
   }
 
-  /** Returns the oldest lines, or undefined when there are none. */
-  next(limits: BatchLimits): SpoolBatch | undefined {
-    if (this.bytesLeft === 0) return undefined;
-    if (this.#memory.length > 0) return this.#nextOfMemory(limits);
-    const { lines, damaged, bytes } = this.read(limits);
-    return { lines, damaged, done: () => this.#advancePast(bytes, lines.length + damaged) };
-  }
-
   close(): void {
-    this.closeReader();
     this.#closeActive();
   }
 
-  #remember(lines: readonly Buffer[]): void {
-    for (const line of lines) {
-      const bytes = storedBytes(line);
-      if (this.#memoryBytes + bytes > this.#options.memoryBytes) return;
-      this.#memory.push(line);
-      this.#memoryBytes += bytes;
-    }
-  }
-
-  #nextOfMemory({ maxLines, maxBytes }: BatchLimits): SpoolBatch {
-    let count = 0;
-    let bytes = 0;
-    for (const line of this.#memory) {
-      if (count === maxLines || (count > 0 && bytes + storedBytes(line) > maxBytes)) break;
-      count += 1;
-      bytes += storedBytes(line);
-    }
-    const lines = this.#memory.slice(0, count);
-    const done = () => {
-      this.#memory = this.#memory.slice(count);
-      this.#memoryBytes -= bytes;
-      this.#advancePast(bytes, count);
-    };
-    return { lines, damaged: 0, done };
-  }
-
-  #advancePast(bytes: number, lines: number): void {
+  override advance(bytes: number, lines: number): void {
     try {
-      this.advance(bytes);
+      super.advance(bytes, lines);
     } finally {
       this.pendingLines = this.bytesLeft > 0 ? this.pendingLines - lines : 0;
       // The chain has removed the file of its last line.

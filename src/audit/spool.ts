@@ -13,39 +13,19 @@ const LOCK_NAME = /^([0-9a-z-]+)\.lock$/;
 class Leftover extends SegmentChain {
   /** The name of the process. */
   readonly owner: string;
-  readonly #lock: FileLock;
+  /** To be removed if nothing is left to do for the process, neither lines nor `onDrained`. */
+  readonly lock: FileLock;
 
   constructor(owner: string, lock: FileLock, paths: string[]) {
     super();
     this.owner = owner;
-    this.#lock = lock;
+    this.lock = lock;
     for (const path of paths) {
       const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
       if (bytes > 0) this.add({ path, bytes });
       else rmSync(path, { force: true });
     }
   }
-
-  next(limits: BatchLimits): SpoolBatch {
-    const { lines, damaged, bytes } = this.read(limits);
-    return { lines, damaged, done: () => this.advance(bytes) };
-  }
-
-  /**
-   * Ends the adoption; `isSettled` says whether nothing is left to do for the process, neither lines nor `onDrained`.
-   */
-  close(isSettled: boolean): void {
-    this.closeReader();
-    releaseLock(this.#lock, isSettled);
-  }
-}
-
-/**
- * Releases the lock of a process. Also removes the lock's file, unless something is left for the next process to do.
- */
-function releaseLock(lock: FileLock, isSettled: boolean): void {
-  if (isSettled) lock.remove();
-  else lock.release();
 }
 
 function lockPath(dir: string, owner: string): string {
@@ -84,7 +64,6 @@ export type AuditSpoolOptions = {
   /** The most bytes that this process has on disk, including adopted segments; by default 1 GiB. */
   maxBytes?: number;
   segmentBytes?: number;
-  memoryBytes?: number;
   /** Whether lines must survive a crash of the machine: `sync` is called after each append. */
   isSynced?: boolean;
   /**
@@ -121,9 +100,7 @@ export class SpoolFullError extends Error {
 export class AuditSpool {
   /** The name of this process in the folder, a UUID that sorts by time. */
   readonly owner: string;
-  readonly #dir: string;
-  readonly #maxBytes: number;
-  readonly #onDrained: (owner: string) => Promise<void>;
+  readonly #options;
   readonly #lock: FileLock;
   readonly #log: SpoolLog;
   #leftovers: Leftover[] = [];
@@ -138,17 +115,14 @@ export class AuditSpool {
   #listener: () => void = () => {};
 
   private constructor(options: AuditSpoolOptions) {
-    const { dir, maxBytes = 1024 * MIB, segmentBytes = 8 * MIB, memoryBytes = 8 * MIB, isSynced = false } = options;
-    this.#dir = dir;
-    this.#maxBytes = maxBytes;
-    this.#onDrained = options.onDrained ?? (() => Promise.resolve());
+    const { dir, segmentBytes = 8 * MIB, isSynced = false } = options;
+    this.#options = { maxBytes: 1024 * MIB, onDrained: () => Promise.resolve(), ...options };
     const { owner, lock } = register(dir);
     this.owner = owner;
     this.#lock = lock;
     this.#log = new SpoolLog({
       segmentPath: (sequence) => segmentPath(dir, owner, sequence),
       segmentBytes,
-      memoryBytes,
       isSynced,
     });
   }
@@ -169,14 +143,14 @@ export class AuditSpool {
    * finds that it takes lines; requests accepted before still get their responses, though their lines are lost.
    */
   get isFull(): boolean {
-    this.#isOverLimit = this.bytesOnDisk >= this.#maxBytes * (this.#isOverLimit ? READY_SHARE : FULL_SHARE);
+    this.#isOverLimit = this.bytesOnDisk >= this.#options.maxBytes * (this.#isOverLimit ? READY_SHARE : FULL_SHARE);
     return this.#isDiskFull || this.#isOverLimit;
   }
 
   /** Resolves to the bytes until the spool is full: by its limit or, if that is less, by the free space of its disk. */
   async bytesUntilFull(): Promise<number> {
-    const { bavail, bsize } = await statfs(this.#dir);
-    return Math.min(Math.max(this.#maxBytes * FULL_SHARE - this.bytesOnDisk, 0), bavail * bsize);
+    const { bavail, bsize } = await statfs(this.#options.dir);
+    return Math.min(Math.max(this.#options.maxBytes * FULL_SHARE - this.bytesOnDisk, 0), bavail * bsize);
   }
 
   get bytesOnDisk(): number {
@@ -215,9 +189,9 @@ export class AuditSpool {
     if (this.pendingBytes === 0) this.#waitingSinceTick = performance.now();
     const leftoverBytes = this.bytesOnDisk - this.#log.bytesOnDisk;
     try {
-      if (!this.#log.append(lines, this.#maxBytes - leftoverBytes)) throw new SpoolFullError();
+      if (!this.#log.append(lines, this.#options.maxBytes - leftoverBytes)) throw new SpoolFullError();
     } catch (error) {
-      if (!isDiskFull(error)) throw error;
+      if (!(error instanceof Error && 'code' in error && DISK_FULL_CODES.includes(String(error.code)))) throw error;
       this.#isDiskFull = true;
       this.#listener();
       throw new SpoolFullError({ cause: error });
@@ -242,7 +216,7 @@ export class AuditSpool {
   /** Adopts the segments of processes that have died meanwhile, and returns the number of those processes. */
   adopt(): number {
     if (this.pendingBytes === 0) this.#waitingSinceTick = performance.now();
-    const adopted = adoptLeftovers(this.#dir);
+    const adopted = adoptLeftovers(this.#options.dir);
     this.#leftovers.push(...adopted);
     return adopted.length;
   }
@@ -264,8 +238,9 @@ export class AuditSpool {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#log.close();
-    for (const leftover of this.#leftovers) leftover.close(false);
-    releaseLock(this.#lock, isSettled && this.#log.bytesLeft === 0);
+    for (const { lock } of this.#leftovers) lock.release();
+    if (isSettled && this.#log.bytesLeft === 0) this.#lock.remove();
+    else this.#lock.release();
   }
 
   async #drain(write: (lines: Buffer[]) => Promise<void>, options: DrainOptions): Promise<number> {
@@ -292,17 +267,13 @@ export class AuditSpool {
   async #next(limits: BatchLimits): Promise<SpoolBatch | undefined> {
     for (let first = this.#leftovers[0]; first !== undefined; first = this.#leftovers[0]) {
       if (first.bytesLeft > 0) return first.next(limits);
-      await this.#onDrained(first.owner);
+      await this.#options.onDrained(first.owner);
       if (this.#isClosed) return undefined;
       this.#leftovers.shift();
-      first.close(true);
+      first.lock.remove();
     }
     return this.#log.next(limits);
   }
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && DISK_FULL_CODES.includes(String(error.code));
 }
 
 /**

@@ -4,7 +4,7 @@ import { notedIds, noteUsers } from '../audit/noted-users.ts';
 import { KeyedMutex } from '../lib/semaphore.ts';
 import type { Db } from '../platform/database/database.ts';
 import { Refusal, serviceUnavailable } from '../platform/errors.ts';
-import { requestSignal } from '../platform/waiting-request.ts';
+import { requestSignal } from '../platform/held-memory.ts';
 
 /** The scope of an idempotency key: the requests of one caller with one method and path. */
 interface KeyScope {

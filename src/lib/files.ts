@@ -32,8 +32,8 @@ export function writeWhole(path: string, content: string | Buffer): void {
   renameSync(unfinished, path);
 }
 
-const SQLITE_BUSY = 5;
-const SQLITE_CANTOPEN = 14;
+/** SQLite's codes for a lock that another holds, and for a file that does not exist: SQLITE_BUSY, SQLITE_CANTOPEN. */
+const NOT_LOCKED: readonly unknown[] = [5, 14];
 
 /**
  * A kernel lock on a file, released when the process that holds it ends, for any reason. Unlike a file with a
@@ -55,7 +55,7 @@ export class FileLock {
    * meanwhile.
    */
   static create(path: string): FileLock | undefined {
-    if (!existsSync(path)) createFile(path);
+    if (!existsSync(path)) writeFileSync(path, '', { flag: 'a', mode: 0o600 });
     const lock = FileLock.tryAcquire(path);
     // A process that removes abandoned files may have locked and removed this one before it was locked here.
     if (lock === undefined || existsSync(path)) return lock;
@@ -77,7 +77,7 @@ export class FileLock {
       return new FileLock(path, database);
     } catch (error) {
       database?.close();
-      if (isSqliteError(error, SQLITE_BUSY) || isSqliteError(error, SQLITE_CANTOPEN)) return undefined;
+      if (error instanceof Error && 'errcode' in error && NOT_LOCKED.includes(error.errcode)) return undefined;
       throw error;
     }
   }
@@ -92,17 +92,4 @@ export class FileLock {
     rmSync(this.#path, { force: true });
     this.#database.close();
   }
-}
-
-function createFile(path: string): void {
-  try {
-    writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    // Another process has created the file first; the lock decides between the two.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
-}
-
-function isSqliteError(error: unknown, code: number): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === code;
 }

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 
 /** Returns an IPv6 address without its zone (RFC 4007, section 11). */
 export function withoutZone(address: string): string {
@@ -42,4 +42,9 @@ export function callerAddress(address: string): string {
   if (isIP(plain) !== 6) return plain;
   const network = groupsOf(plain).slice(0, 4);
   return `${network.map((group) => group.toString(16)).join(':')}::/64`;
+}
+
+/** Returns the base URL of an HTTP listener; an IPv6 address is put in brackets (RFC 3986, section 3.2.2). */
+export function baseUrlOf(host: string, port: number): string {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }

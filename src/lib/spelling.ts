@@ -21,3 +21,8 @@ const MANY_MARKS = /(?<!\p{M})\p{M}{31}/u;
 export function nfc(text: string): string {
   return MANY_MARKS.test(text) ? text : text.normalize();
 }
+
+/** Returns the GraphQL name of a REST member, such as `networkId` for `network_id`. */
+export function camelName(name: string): string {
+  return name.replace(/_([a-z0-9])/g, (_match, letter: string) => letter.toUpperCase());
+}

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Complaint, complaints } from '../support/architecture/lint-copy.ts';
 
-const DOOR = 'Raw SQL and query builders pass platform/database/tenant-db.ts alone';
-const TAG = 'Raw SQL passes platform/database/tenant-db.ts alone';
-const DRIVER = 'Only database.ts opens a driver';
+const DOOR = 'Raw SQL and query builders pass platform/database/database.ts alone';
+const TAG = 'Raw SQL passes platform/database/database.ts alone';
+const DRIVER = 'Only open-database.ts opens a driver';
 
 const BAD: [line: string, says: string][] = [
   ["import { sql } from 'kysely';", TAG],
@@ -45,7 +45,7 @@ describe('lint: raw SQL outside the tenant-scoped database handle', () => {
   const files = FOLDERS.flatMap((folder) =>
     BAD.map(([line, says], at) => ({ file: `${folder}/bad-${at}.ts`, line, says })),
   );
-  const doors = ['src/platform/database/tenant-db.ts', 'src/platform/database/database.ts'];
+  const doors = ['src/platform/database/database.ts', 'src/platform/database/open-database.ts'];
   let found: Complaint[];
 
   beforeAll(async () => {

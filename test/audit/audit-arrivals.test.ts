@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { AuditArrivals } from '../../src/audit/audit-filter.ts';
 import { csvRecord } from '../../src/audit/export/csv.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';

@@ -287,7 +287,7 @@ describeReal('postgres', 'an audit export as a job, where the owner of the table
     const jobs = new AuditExports({ db, log, nowMs: Date.now, keys: [SEAL_KEY], downloadPath: () => '' });
     const { id } = await jobs.request(NODE, { asked: {}, filter: { method: 'POST' }, by: 'ann' });
     await jobs.iterate(new AbortController().signal);
-    const redaction = new AuditRedaction(db, sealsIn(db), { pathPrefix: '/v1/secret' });
+    const redaction = new AuditRedaction({ db, seals: sealsIn(db), filter: { pathPrefix: '/v1/secret' } });
     const statuses = () =>
       db.unscoped('test').raw(
         (sql) => sql`

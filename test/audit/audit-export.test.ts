@@ -77,7 +77,7 @@ describeReal(['postgres', 'python'], 'audit export', () => {
     const erasure = new AuditErasure(database.db, seals);
     await erasure.seal(erased);
     expect(await erasure.erase(erased)).toBe(1);
-    const redaction = new AuditRedaction(database.db, seals, { pathPrefix: '/v1/redacted/' });
+    const redaction = new AuditRedaction({ db: database.db, seals, filter: { pathPrefix: '/v1/redacted/' } });
     expect(await redaction.redact({ by: 'ann', reason: 'r', filter: {} }, () => undefined)).toBe(1);
     process.spool([auditRecord(), foreign(), auditRecord()]);
     await process.drain();

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, inject, it, vi } from 'vitest';
-import type * as Form from '../../src/audit/mask-form.ts';
-import { maskHeaders } from '../../src/audit/mask-form.ts';
+import type * as Form from '../../src/audit/mask.ts';
+import { maskHeaders } from '../../src/audit/mask.ts';
 import type * as Json from '../../src/audit/mask-json.ts';
 import type * as Values from '../../src/audit/mask-values.ts';
 import type * as Keys from '../../src/audit/masked-names.ts';
@@ -38,7 +38,7 @@ vi.mock('../../src/audit/mask-values.ts', async (original) => {
   const values = await original<typeof Values>();
   return { ...values, maskValues: counting(values.maskValues), decode: counting(values.decode) };
 });
-vi.mock('../../src/audit/mask-form.ts', async (original) => {
+vi.mock('../../src/audit/mask.ts', async (original) => {
   const form = await original<typeof Form>();
   return { ...form, maskQuery: counting(form.maskQuery) };
 });

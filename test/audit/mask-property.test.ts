@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, inject, it, vi } from 'vitest';
-import { maskBody } from '../../src/audit/mask.ts';
-import { maskQuery } from '../../src/audit/mask-form.ts';
+import { maskBody, maskQuery } from '../../src/audit/mask.ts';
 import { maskJson } from '../../src/audit/mask-json.ts';
 import { maskValues } from '../../src/audit/mask-values.ts';
 import { SECRETS } from '../../src/audit/masked-names.ts';

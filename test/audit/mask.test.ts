@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maskBody } from '../../src/audit/mask.ts';
-import { maskHeaders, maskQuery } from '../../src/audit/mask-form.ts';
+import { maskBody, maskHeaders, maskQuery } from '../../src/audit/mask.ts';
 import { SECRETS } from '../../src/audit/masked-names.ts';
 
 const LIMIT = 65_536;

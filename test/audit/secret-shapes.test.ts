@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, inject, it } from 'vitest';
-import { maskBody } from '../../src/audit/mask.ts';
-import { maskHeaders } from '../../src/audit/mask-form.ts';
+import { maskBody, maskHeaders } from '../../src/audit/mask.ts';
 import { recordedTarget } from '../../src/gateway/exchange/audit.ts';
 
 const FORM = 'application/x-www-form-urlencoded';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { AuditChain, type UnchainedRecord } from '../../src/audit/audit-chain.ts';
+import { AuditChain, type UnchainedRecord } from '../../src/audit/audit-record.ts';
 import { AuditSpool } from '../../src/audit/spool.ts';
 
 type Sync = { what: string; end(error?: Error): void };

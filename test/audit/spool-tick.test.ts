@@ -1,6 +1,6 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { AuditChain, type UnchainedRecord } from '../../src/audit/audit-chain.ts';
+import { AuditChain, type UnchainedRecord } from '../../src/audit/audit-record.ts';
 
 function recordOf(fixed: string): UnchainedRecord {
   return { fixed, erasable: '', salts: '', digests: [], length: fixed.length };

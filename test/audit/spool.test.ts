@@ -229,7 +229,7 @@ describe('a spool', () => {
   });
 
   it('D2-07: lines appended during a drain are delivered after earlier ones', async () => {
-    const spool = open({ memoryBytes: 90 });
+    const spool = open();
     const seen: string[] = [];
     spool.append('0');
     await spool.drain(
@@ -303,7 +303,7 @@ describe('a spool on a full disk', () => {
 });
 
 it('D2-07: no order of appends, failures, full disks, restarts and cut segments loses or reorders other lines', async () => {
-  const sizes = fc.record({ segmentBytes: fc.integer({ min: 1, max: 300 }), memoryBytes: fc.nat({ max: 300 }) });
+  const sizes = fc.record({ segmentBytes: fc.integer({ min: 1, max: 300 }) });
   const steps = fc.array(fc.oneof({ weight: 4, arbitrary: appendStep }, drainStep, diskStep, cutStep), {
     maxLength: 60,
     size: 'max',

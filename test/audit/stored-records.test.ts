@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
-import { type AuditRecord, jsonOf, RECORD_COLUMNS } from '../../src/audit/audit-record.ts';
+import { AuditChain, type AuditRecord, jsonOf, RECORD_COLUMNS, unchained } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
 import { anyCharacter } from '../support/harness/any-character.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

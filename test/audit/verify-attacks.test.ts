@@ -1,7 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { columnDigests, NO_HASH, recordHash } from '../../src/audit/audit-chain.ts';
-import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
+import { type AuditRecord, columnDigests, fixedColumnsOf, NO_HASH, recordHash } from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import { keyId, type Seal, sealHash } from '../../src/audit/seals.ts';
 import { AuditRedaction } from '../../src/audit/verification/redaction.ts';
@@ -262,7 +261,11 @@ describeReal('postgres', 'audit verify reports', () => {
   });
 
   it('D1-18: a record that was altered before its redaction, also when it is set back', async () => {
-    const redaction = new AuditRedaction(database.db, sealsIn(database.db), { clientId: 'c', until: '2100-01-01' });
+    const redaction = new AuditRedaction({
+      db: database.db,
+      seals: sealsIn(database.db),
+      filter: { clientId: 'c', until: '2100-01-01' },
+    });
     await raw(`update audit_records set status_code = 201 where ${at(15)}`);
     await redaction.redact({ by: 'ann', reason: 'r', filter: {} }, () => undefined);
     const changed = [{ kind: 'changed', message: expect.stringMatching(/^record 15 /) }];

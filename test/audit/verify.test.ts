@@ -2,11 +2,16 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { columnDigests, recordHash } from '../../src/audit/audit-chain.ts';
-import { type AuditRecord, fixedColumnsOf, RECORD_COLUMNS } from '../../src/audit/audit-record.ts';
+import {
+  type AuditRecord,
+  columnDigests,
+  fixedColumnsOf,
+  RECORD_COLUMNS,
+  recordHash,
+} from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
 import type { Seal } from '../../src/audit/seals.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import {
   type AuditProcess,
   addUser,

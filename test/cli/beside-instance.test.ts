@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { instanceSocket } from '../../src/platform/database/instance-link.ts';
 import { lockDataDir } from '../../src/platform/embedded/data-dir-lock.ts';
-import { instanceSocket } from '../../src/platform/embedded/instance-link.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { emptyFolder, startedFolder } from '../support/start/folders.ts';
@@ -156,7 +156,7 @@ describe('commands beside a running embedded instance', () => {
   });
 
   it('D8-20: a command that leaves in a transaction changes nothing and holds nothing up', async () => {
-    const { send } = await import('../../src/platform/embedded/instance-link.ts');
+    const { send } = await import('../../src/platform/database/instance-link.ts');
     const socket = connect(instanceSocket(folder.path));
     await once(socket, 'connect');
     send(socket, { sql: 'begin', parameters: [] });

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';

@@ -5,7 +5,7 @@ import type { OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';

@@ -10,7 +10,7 @@ import { COMMAND_NAMES } from '../../src/cli/commands.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { message } from '../support/events/recorder.ts';
 import {
   createTopics,

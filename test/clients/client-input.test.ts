@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { camelInput } from '../../src/api/graphql/kit/field-options.ts';
-import { inputIssues } from '../../src/api/graphql/kit/graphql-errors.ts';
+import { camelInput } from '../../src/api/graphql/kit/builder.ts';
+import { inputIssues } from '../../src/api/graphql/kit/resolvers.ts';
 import { clientInput, rotationInput } from '../../src/features/clients/client.input.ts';
 
 const LEAST = { name: 'Trader', grantTypes: ['client_credentials'], scopes: [] };

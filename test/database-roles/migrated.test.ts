@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { ConfigError } from '../../src/platform/config/config.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

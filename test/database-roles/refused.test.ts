@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { CHAIN_FORMAT } from '../../src/audit/audit-chain.ts';
+import { CHAIN_FORMAT } from '../../src/audit/audit-record.ts';
 import { AuditRetention, setAuditRetention } from '../../src/audit/audit-retention.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../src/platform/database/open-database.ts';
 import { eraseCall } from '../support/audit/chain-fixture.ts';
 import { sealsIn } from '../support/harness/audit-seals.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

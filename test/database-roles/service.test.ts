@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { mayChangeAudit } from '../../src/app/database-roles.ts';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { migrateWith, type TwoRoles, twoRoles } from '../support/harness/database-roles.ts';
 import { startOnRealServers, startPortcullis } from '../support/harness.ts';

@@ -1,9 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
-import type { BusDatabase } from '../../src/events/bus/embedded-store.ts';
+import { type BusDatabase, EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { type IncomingMessage, MAX_BATCH_MESSAGES } from '../../src/events/bus/event-bus.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedClusterCopy, embeddedDatabase } from '../support/harness/databases.ts';
 

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
-import type { Kysely } from 'kysely';
 import { expect, it } from 'vitest';
-import type { Database } from '../../src/platform/database/database.ts';
-import type { Scoped } from '../../src/platform/database/tenant-db.ts';
-import type { Tables } from '../../src/tables/tables.ts';
+import type { ScopedKysely } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { seedTwoNodes } from '../support/tenancy/two-nodes.ts';
@@ -16,7 +14,7 @@ interface Asked {
   limit: number;
 }
 
-function accounts(k: Kysely<Scoped<Tables>>, { name, ids, deleted, order, limit }: Asked) {
+function accounts(k: ScopedKysely, { name, ids, deleted, order, limit }: Asked) {
   return k
     .selectFrom('accounts')
     .select(['id', 'name', 'node_id', 'created_at'])

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { ServerWatch } from '../../src/platform/database/server-watch.ts';
 import { freshDatabase } from '../support/services/isolation.ts';
 import { describeReal } from '../support/services/real.ts';

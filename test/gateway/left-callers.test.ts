@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { runCooperatively } from '../../src/lib/yielding.ts';
-import { heldMemory } from '../../src/platform/waiting-request.ts';
+import { heldMemory } from '../../src/platform/held-memory.ts';
 import { begun, request } from '../support/gateway/raw.ts';
 import { PATIENCE_MS } from '../support/harness/deadlines.ts';
 import { usePortcullis } from '../support/harness.ts';

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { sendBody, sendPieces } from '../../src/gateway/exchange/responses.ts';
-import { jsonSlices, SLICE_LENGTH } from '../../src/lib/json-slices.ts';
+import { jsonSlices, SLICE_LENGTH } from '../../src/lib/yielding.ts';
 
 const ROOM = 3;
 

@@ -16,7 +16,7 @@ import { z } from 'zod';
 import { DOCUMENTED } from '../../scripts/openapi.ts';
 import { buildSchema } from '../../src/app/graphql-schema.ts';
 import { TOOLS } from '../../src/app/tools.ts';
-import { camelName } from '../../src/lib/camel-name.ts';
+import { camelName } from '../../src/lib/spelling.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 

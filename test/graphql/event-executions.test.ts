@@ -6,7 +6,7 @@ import {
   SharedResults,
   sharedOf,
 } from '../../src/api/graphql/execution/shared-results.ts';
-import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
+import { SlowConsumerError } from '../../src/events/streams/event-log.ts';
 import { gatewayTimeout, serviceUnavailable } from '../../src/platform/errors.ts';
 import { ManualClock, NODE, settle } from '../support/realtime/model.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { WalletRulePreviews } from '../../src/features/wallet-rules/preview.service.ts';
 import { runCooperatively } from '../../src/lib/yielding.ts';
-import { heldMemory } from '../../src/platform/waiting-request.ts';
+import { heldMemory } from '../../src/platform/held-memory.ts';
 import { startFixture, until } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';

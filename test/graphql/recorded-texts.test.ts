@@ -3,8 +3,7 @@ import { SharedResults, sharedOf } from '../../src/api/graphql/execution/shared-
 import { type OperationRecord, SocketOperations } from '../../src/api/graphql/sockets/socket-operations.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { textWeight } from '../../src/lib/heap-weight.ts';
-import { MemoryAccounts } from '../../src/platform/held-memory.ts';
-import { inRequest } from '../../src/platform/waiting-request.ts';
+import { inRequest, MemoryAccounts } from '../../src/platform/held-memory.ts';
 
 const KEPT_CHARACTERS = 64 * 1024;
 /** More than an operation is charged for the places of its texts. */

@@ -4,9 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/api/graphql/execution/engine.ts';
 import { SharedResults, sharedOf } from '../../src/api/graphql/execution/shared-results.ts';
 import { callerOf, type GraphqlContext } from '../../src/api/graphql/kit/resolvers.ts';
-import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
+import { type LoggedEvent, SlowConsumerError } from '../../src/events/streams/event-log.ts';
 import type { EventStream } from '../../src/events/streams/event-streams.ts';
-import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
 import { Gate, modelStreams, NODE, seqs, settle } from '../support/realtime/model.ts';
 
 /** Answers that count their executions, by event. */

@@ -3,8 +3,8 @@ import { buildSchema, isNonNullType, isObjectType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { account } from '../../src/features/accounts/accounts.service.ts';
 import { asset } from '../../src/features/assets/assets.service.ts';
-import { camelName } from '../../src/lib/camel-name.ts';
 import { exampleOf, instant, int, readField, text, uuid, viewOf } from '../../src/lib/fields.ts';
+import { camelName } from '../../src/lib/spelling.ts';
 
 const published = (name: string) => readFile(new URL(`../../schema/${name}`, import.meta.url), 'utf8');
 const document = JSON.parse(await published('openapi.json'));

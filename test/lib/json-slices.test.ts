@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { isShort, jsonSlices, limitedJson, SLICE_LENGTH } from '../../src/lib/json-slices.ts';
+import { isShort, jsonSlices, limitedJson, SLICE_LENGTH } from '../../src/lib/yielding.ts';
 import { anyCharacter } from '../support/harness/any-character.ts';
 import { literal } from '../support/wallet-rules/rules.ts';
 

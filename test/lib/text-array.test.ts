@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { textArray } from '../../src/platform/database/row-sets.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';

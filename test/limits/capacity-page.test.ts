@@ -5,7 +5,7 @@ import { MEMORY_KIB } from '../../src/access/credentials/passwords.ts';
 import { GENERATION_CHARACTERS } from '../../src/access/tokens/token-authenticator.ts';
 import { KEPT_CHARACTERS } from '../../src/api/graphql/execution/shared-results.ts';
 import { MAX_QUEUED_BYTES } from '../../src/events/bus/publish-queue.ts';
-import { MAX_WAITING_STATEMENTS } from '../../src/platform/database/database.ts';
+import { MAX_WAITING_STATEMENTS } from '../../src/platform/database/open-database.ts';
 import { totalBytesOf } from '../../src/platform/held-memory.ts';
 import { HEAPS } from '../support/limits/heaps.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { camelName } from '../../src/lib/camel-name.ts';
+import { camelName } from '../../src/lib/spelling.ts';
 import { PASSWORD } from '../support/graphql/administration.ts';
 import { type Answer, usePortcullis } from '../support/harness.ts';
 import { type Agent, connect } from '../support/mcp/agents.ts';

@@ -6,8 +6,7 @@ import {
 } from '../../src/features/oauth/console-sessions.service.ts';
 import { MAX_WAITING_MIGRATIONS } from '../../src/features/user-migrations/user-migrations.service.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
-import { MemoryAccounts } from '../../src/platform/held-memory.ts';
-import { inRequest } from '../../src/platform/waiting-request.ts';
+import { inRequest, MemoryAccounts } from '../../src/platform/held-memory.ts';
 import { usePortcullis } from '../support/harness.ts';
 
 const UNAVAILABLE = { code: 'service_unavailable', details: { retryAfterSeconds: 1 } };

@@ -3,7 +3,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import { expect, it, onTestFinished } from 'vitest';
 import { Supervisors } from '../../src/access/supervisors/supervisors.service.ts';
 import { renameUser } from '../../src/features/users/users.service.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../src/platform/database/open-database.ts';
 import { migrate, pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { freshDatabase } from '../support/services/isolation.ts';

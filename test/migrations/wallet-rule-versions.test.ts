@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Migrator } from '@mikro-orm/migrations';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../src/platform/database/open-database.ts';
 import { migrate, pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
 import { embeddedDatabase } from '../support/harness/databases.ts';
 import { freshDatabase } from '../support/services/isolation.ts';

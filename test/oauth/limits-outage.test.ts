@@ -3,7 +3,7 @@ import { createClient } from 'redis';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { CacheUnavailableError, MemoryCache } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
 import {

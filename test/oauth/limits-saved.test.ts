@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { MemoryCache } from '../../src/platform/cache/cache.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { counter, lastUse, limitedClient, MONTHS_END, savedQuota, times } from '../support/oauth/limits-fixture.ts';

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
-import { isServerAway } from '../../src/platform/database/sql-state.ts';
-import { Refusal } from '../../src/platform/errors.ts';
+import { isServerAway, Refusal } from '../../src/platform/errors.ts';
 import { outageLog } from '../../src/platform/telemetry/process-log.ts';
 
 const MINUTE_MS = 60_000;

@@ -4,7 +4,7 @@ import { BusUnavailableError, type OutgoingMessage } from '../../src/events/bus/
 import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { uuidV7 } from '../../src/lib/uuid-v7.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CursorExpiredError, SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
+import { CursorExpiredError, SlowConsumerError } from '../../src/events/streams/event-log.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { Gate, modelStreams, NODE, Reader, seqs, settle } from '../support/realtime/model.ts';
 

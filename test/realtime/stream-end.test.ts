@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SlowConsumerError, StreamStoppedError } from '../../src/events/streams/stream-errors.ts';
+import { SlowConsumerError, StreamStoppedError } from '../../src/events/streams/event-log.ts';
 import { kindOf, modelStreams, NODE, Reader, settle } from '../support/realtime/model.ts';
 
 const NOTHING = { streams: 0, tailers: 0 };

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
+import { SlowConsumerError } from '../../src/events/streams/event-log.ts';
 import { Gate, modelStreams, NODE, Reader, seqs, settle } from '../support/realtime/model.ts';
 
 describe('the tailer of a node', () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REFERENCE_KINDS } from '../../src/events/bus/topics.ts';
 import type { ReferenceChange } from '../../src/features/reference/reference.rules.ts';
 import { Transactions } from '../../src/features/transactions/transactions.service.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import {
   type Fixture,

@@ -7,7 +7,7 @@ import { kafkaClient } from '../../src/events/bus/kafka-client.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import { startReferenceConsumers } from '../../src/features/reference/reference.consumers.ts';
 import { Reference } from '../../src/features/reference/reference.service.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { busByHand, message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { type Fixture, fixtureOn, newFamily, rowOf } from '../support/reference/fixture.ts';

@@ -8,7 +8,7 @@ import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import { lateReferenceHandler, startReferenceConsumers } from '../../src/features/reference/reference.consumers.ts';
 import { Reference } from '../../src/features/reference/reference.service.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { fixtureOn, rowOf } from '../support/reference/fixture.ts';

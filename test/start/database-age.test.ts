@@ -3,7 +3,7 @@ import { watchDatabaseAge } from '../../src/app/operations.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { MemoryCache } from '../../src/platform/cache/cache.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { asService } from '../support/harness/database-roles.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';

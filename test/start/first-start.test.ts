@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { demoSchema } from '../../src/app/demo/demo.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 import { type Running, startInstance } from '../support/start/process.ts';

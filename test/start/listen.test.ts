@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { closeGracefully, listen } from '../../src/app/listen.ts';
-import { baseUrlOf } from '../../src/lib/base-url.ts';
+import { baseUrlOf } from '../../src/lib/ip-address.ts';
 
 const LARGE = 30 * 1024 * 1024;
 const LATE_MS = 60_000;

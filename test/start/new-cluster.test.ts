@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clusterOrigin } from '../../scripts/new-cluster.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../src/platform/database/open-database.ts';
 import { clusterIdentity, ensureCluster, NEW_CLUSTER } from '../../src/platform/embedded/cluster.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase } from '../support/harness/databases.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DiskFullError, refuseWhenFull } from '../../src/platform/database/database.ts';
+import { checkStatements, DiskFullError } from '../../src/platform/database/open-database.ts';
 
 function full(): never {
   throw new DiskFullError('full');
@@ -7,7 +7,7 @@ function full(): never {
 
 async function passes(sql: string): Promise<boolean> {
   const connection = { executeQuery: async (_query: { sql: string }): Promise<unknown> => true };
-  refuseWhenFull(connection, full);
+  checkStatements(connection, full);
   return connection.executeQuery({ sql }).then(
     () => true,
     (error: unknown) => {

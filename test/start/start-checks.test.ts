@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lackingPrivileges } from '../../src/app/database-roles.ts';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { migrateWith, twoRoles } from '../support/harness/database-roles.ts';

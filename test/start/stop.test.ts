@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, inject, it, vi } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { findOnPath } from '../support/services/commands.ts';
 import { faultProxy } from '../support/services/fault-proxy.ts';

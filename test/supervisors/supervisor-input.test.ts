@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { camelInput } from '../../src/api/graphql/kit/field-options.ts';
-import { inputIssues } from '../../src/api/graphql/kit/graphql-errors.ts';
+import { camelInput } from '../../src/api/graphql/kit/builder.ts';
+import { inputIssues } from '../../src/api/graphql/kit/resolvers.ts';
 import { supervisorInput } from '../../src/features/supervisors/supervisor.input.ts';
 
 const GOOD = { username: 'grace', password: 'x'.repeat(8), role: 'viewer' };

@@ -10,8 +10,8 @@ import {
   sql,
 } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { scopedDialect } from '../../src/platform/database/database.ts';
 import { NodeScope, NodeScopeError } from '../../src/platform/database/node-scope.ts';
-import { scopedDialect } from '../../src/platform/database/tenant-db.ts';
 
 const NODE = randomUUID();
 const OTHER = randomUUID();

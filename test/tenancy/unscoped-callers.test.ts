@@ -39,14 +39,14 @@ const CALLERS = {
   'src/features/user-migrations/migrations.store.ts': 4,
   'src/features/users/users.service.ts': 1,
   'src/access/identity/authors.ts': 1,
-  'src/events/bus/embedded-store.ts': 1,
+  'src/events/bus/embedded-bus.ts': 1,
   'src/events/bus/replay.ts': 1,
   'src/events/outbox/outbox.ts': 1,
   'src/events/streams/event-log.ts': 3,
-  'src/platform/database/database.ts': 2,
+  'src/platform/database/open-database.ts': 2,
   'src/platform/database/identifier-column.ts': 2,
   'src/platform/database/schema-migrations.ts': 3,
-  'src/platform/database/share-database.ts': 1,
+  'src/platform/database/instance-link.ts': 1,
 };
 
 it('D4-01: only these files run statements that are not scoped to a node', () => {
@@ -66,5 +66,5 @@ it('D4-01: only these files bypass both database handles', () => {
       ),
     )
     .sort();
-  expect(around).toEqual(['src/platform/database/database.ts', 'src/platform/database/tenant-db.ts']);
+  expect(around).toEqual(['src/platform/database/database.ts', 'src/platform/database/open-database.ts']);
 });

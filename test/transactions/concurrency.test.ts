@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { databaseEventLog, type LoggedEvent } from '../../src/events/streams/event-log.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import {

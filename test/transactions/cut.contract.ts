@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Transactions } from '../../src/features/transactions/transactions.service.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import {
   ADMIN,
   assetAddress,

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { LOOKUPS_AT_ONCE, lookupBackoffMs } from '../../src/features/transactions/transaction-lookups.service.ts';
 import { LookupStore } from '../../src/features/transactions/transactions.store.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import {
   ADMIN,
   delivery,

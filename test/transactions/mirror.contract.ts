@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { PoisonError } from '../../src/events/bus/event-bus.ts';
 import { collectionsOf, topicOf } from '../../src/features/transactions/type-codes.rules.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { TRANSACTION_COLLECTIONS } from '../../src/tables/transaction-content.ts';
 import {
   ADMIN,

@@ -4,7 +4,7 @@ import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { busByHand, message } from '../support/events/recorder.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';

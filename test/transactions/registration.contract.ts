@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import {
   ADMIN,
   assetAddress,

@@ -5,7 +5,7 @@ import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../src/platform/database/open-database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { entities } from '../../src/tables/tables.ts';
 import { openStream } from '../support/graphql/event-reader.ts';

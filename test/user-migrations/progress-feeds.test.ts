@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { StreamStoppedError } from '../../src/events/streams/stream-errors.ts';
+import { StreamStoppedError } from '../../src/events/streams/event-log.ts';
 import type { MigrationProgressRow } from '../../src/features/user-migrations/migration-files.service.ts';
 import { ProgressFeeds, type ProgressStream } from '../../src/features/user-migrations/progress-feeds.service.ts';
 import { ManualClock, settle } from '../support/realtime/model.ts';

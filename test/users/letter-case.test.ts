@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { knowsLetterCase, openDatabase } from '../../src/platform/database/database.ts';
+import { knowsLetterCase, openDatabase } from '../../src/platform/database/open-database.ts';
 import { embeddedDatabase } from '../support/harness/databases.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { camelInput } from '../../src/api/graphql/kit/field-options.ts';
+import { camelInput } from '../../src/api/graphql/kit/builder.ts';
 import { walletRuleInput, walletRuleTextInput } from '../../src/features/wallet-rules/wallet-rule.input.ts';
 import { ExactNumber } from '../../src/lib/json.ts';
 import { issuesOf } from '../../src/platform/errors.ts';

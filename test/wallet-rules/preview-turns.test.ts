@@ -2,8 +2,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WalletRulePreviews } from '../../src/features/wallet-rules/preview.service.ts';
 import type { WalletRuleRow } from '../../src/features/wallet-rules/wallet-rules.service.ts';
-import { MemoryAccounts } from '../../src/platform/held-memory.ts';
-import { inRequest } from '../../src/platform/waiting-request.ts';
+import { inRequest, MemoryAccounts } from '../../src/platform/held-memory.ts';
 
 const RULES = 500;
 const FACTS = { balances: [], transfers: [], at: { seconds: 0n, nanos: 0 } };

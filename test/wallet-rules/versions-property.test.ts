@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { WalletRules } from '../../src/features/wallet-rules/wallet-rules.service.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { RULE_STATUSES, type RuleStatus, type WalletRuleContent } from '../../src/tables/wallet-rule-content.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';

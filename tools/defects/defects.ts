@@ -374,7 +374,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'audit chain: the hash of a record does not cover the record before',
-    file: 'src/audit/audit-chain.ts',
+    file: 'src/audit/audit-record.ts',
     find: 'return chainedHash(place.previous, recordLeaf(place, fixed, digests));',
     replacement: 'return recordLeaf(place, fixed, digests);',
     caughtBy: ['test/audit/audit-export.test.ts'],
@@ -444,7 +444,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'audit masking: a header value is divided without an end',
-    file: 'src/audit/mask-form.ts',
+    file: 'src/audit/mask.ts',
     find: 'const MAX_PIECES = 128;',
     replacement: 'const MAX_PIECES = 128_000;',
     caughtBy: ['test/audit/secret-shapes.test.ts'],
@@ -648,7 +648,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'subscriptions: the event at the cursor comes again',
-    file: 'src/events/streams/event-queue.ts',
+    file: 'src/events/streams/event-streams.ts',
     find: 'event.seq <= this.#liveAfter',
     replacement: 'event.seq < this.#liveAfter',
     caughtBy: ['test/realtime/replay.test.ts', 'test/realtime/event-stream.test.ts'],
@@ -656,8 +656,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: "tenancy door: a row of another tenant's can be inserted",
     file: 'src/platform/database/node-scope.ts',
-    find: '    for (const row of values.values) refuseOther(row.values[at], nodeId);\n',
-    replacement: '',
+    find: 'if (insertedNodeId !== nodeId)',
+    replacement: 'if (false)',
     caughtBy: ['test/tenancy/refusals.test.ts'],
   },
   {
@@ -882,7 +882,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'commands: other users can enter the folder of the socket',
-    file: 'src/platform/database/share-database.ts',
+    file: 'src/platform/database/instance-link.ts',
     find: 'chmodSync(dirname(path), 0o700);',
     replacement: 'chmodSync(dirname(path), 0o755);',
     caughtBy: ['test/cli/beside-instance.test.ts'],

@@ -3,8 +3,7 @@ import { promisify } from 'node:util';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { passwordsAtOnce } from '../../lib/thread-pool.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
-import { MAX_WAIT_MS } from '../../platform/held-memory.ts';
-import { requestSignal } from '../../platform/waiting-request.ts';
+import { MAX_WAIT_MS, requestSignal } from '../../platform/held-memory.ts';
 
 const argon2 = promisify(argon2WithCallback);
 export const MEMORY_KIB = 19 * 1024;

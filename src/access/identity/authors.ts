@@ -1,9 +1,6 @@
-import type { Kysely } from 'kysely';
 import { correlationKey } from '../../audit/masked-names.ts';
 import { cutTo } from '../../lib/input.ts';
-import type { Db } from '../../platform/database/database.ts';
-import type { Scoped } from '../../platform/database/tenant-db.ts';
-import type { Tables } from '../../tables/tables.ts';
+import type { Db, ScopedKysely } from '../../platform/database/database.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { Caller } from './callers.ts';
 
@@ -30,7 +27,7 @@ export async function setAuthor(db: Db, { subject, clientId, correlationId, reas
 export function writeAs<Row>(
   db: Db,
   author: Author,
-  write: (k: Kysely<Scoped<Tables>>) => { execute(): Promise<Row[]> },
+  write: (k: ScopedKysely) => { execute(): Promise<Row[]> },
 ): Promise<Row | undefined> {
   return db.transaction(async () => {
     await setAuthor(db, author);

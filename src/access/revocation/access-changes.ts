@@ -1,8 +1,7 @@
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { DEADLOCK, sqlState } from '../../platform/database/sql-state.ts';
-import { serviceUnavailable } from '../../platform/errors.ts';
-import { outsideRequest } from '../../platform/waiting-request.ts';
+import { DEADLOCK, serviceUnavailable, sqlState } from '../../platform/errors.ts';
+import { outsideRequest } from '../../platform/held-memory.ts';
 
 /** The subscriber to revocations. */
 interface Follow {

@@ -5,7 +5,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { isOneOf } from '../../platform/database/keyset-list.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
-import { outsideRequest } from '../../platform/waiting-request.ts';
+import { outsideRequest } from '../../platform/held-memory.ts';
 import type { Principal } from '../identity/callers.ts';
 import type { SupervisorRecord } from '../supervisors/supervisors.service.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';

@@ -6,7 +6,7 @@ import { KeyedMutex, Semaphore } from '../../lib/semaphore.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
-import { requestSignal } from '../../platform/waiting-request.ts';
+import { requestSignal } from '../../platform/held-memory.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import type { LoginLocks, LoginOrigin } from '../credentials/login-locks.ts';

@@ -57,7 +57,8 @@ export function consoleFiles(): Files | undefined {
     const folder = extension === undefined ? folders.get(packageName) : FOLDER;
     const path = folder && join(folder, extension === undefined ? file : name.replace(/^client\//, CLIENT));
     if (path === undefined || !existsSync(path)) return undefined;
-    return extension === undefined ? packaged(path) : own(path, extension);
+    if (extension !== undefined) return own(path, extension);
+    return { bytes: await readFile(path), type: SCRIPT, cacheControl: KEPT, policy: NOTHING };
   });
   return {
     find: async (address) => {
@@ -112,10 +113,6 @@ async function own(path: string, extension: string): Promise<FileContent> {
   const source = await readFile(path, 'utf8');
   const bytes = Buffer.from(extension === 'ts' ? stripTypeScriptTypes(source) : source);
   return { bytes, type: TYPES[extension] ?? '', cacheControl: REVALIDATED, policy: NOTHING };
-}
-
-async function packaged(path: string): Promise<FileContent> {
-  return { bytes: await readFile(path), type: SCRIPT, cacheControl: KEPT, policy: NOTHING };
 }
 
 /**

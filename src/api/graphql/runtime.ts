@@ -30,7 +30,14 @@ import { GraphqlSockets } from './sockets/sockets.ts';
 const MEBIBYTE = 1024 * 1024;
 
 /** The dependencies of the GraphQL runtime. */
-export interface GraphqlDependencies extends ContextDependencies {
+export interface GraphqlDependencies {
+  services: FeatureServices;
+  /**
+   * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class and
+   * with the permissions of the endpoint.
+   * @throws InvalidTokenError when it is not; Refusal 403 when a token on a WebSocket lacks a permission.
+   */
+  recheck: (principal: Principal, exchange: Exchange) => Promise<void>;
   /**
    * Verifies an access token in full and returns its principal; undefined if the token is missing or invalid.
    * @throws Refusal 403 when a client guard refuses the request.
@@ -72,7 +79,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
   const mask = new ErrorMask(log);
   const sse = new SseStreams(deps.watch);
   const audits = new OperationAudits(schema);
-  const persisted = new PersistedOperations(deps.persistedMode, deps.persistedDocuments);
+  const persisted = new PersistedOperations({ mode: deps.persistedMode, documents: deps.persistedDocuments });
   const yoga = createYoga<GraphqlHttpRequest>({
     schema,
     plugins: [
@@ -143,17 +150,6 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
   };
 }
 
-/** The dependencies of the context of operations. */
-interface ContextDependencies {
-  services: FeatureServices;
-  /**
-   * Checks that a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class and
-   * with the permissions of the endpoint.
-   * @throws InvalidTokenError when it is not; Refusal 403 when a token on a WebSocket lacks a permission.
-   */
-  recheck: (principal: Principal, exchange: Exchange) => Promise<void>;
-}
-
 /**
  * Creates the Envelop plugin that checks the token and builds the context of fields. It runs the client guards for each
  * operation of a WebSocket and for each of a batch except the first, which the guards of the request itself have
@@ -162,7 +158,7 @@ interface ContextDependencies {
 function useOperationContext({
   recheck,
   services,
-}: ContextDependencies): Plugin<OperationRequest & Partial<GraphqlContext>> {
+}: Pick<GraphqlDependencies, 'recheck' | 'services'>): Plugin<OperationRequest & Partial<GraphqlContext>> {
   async function checkAccess({ bearer, exchange, batch }: OperationRequest): Promise<void> {
     await recheck(bearer, exchange);
     if (!batch || batch.isBegun) return exchange.admit(bearer);

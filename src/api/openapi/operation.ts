@@ -211,8 +211,6 @@ export function demanding(schema: JsonSchema, demanded: object): JsonSchema {
   return { ...schema, dependentSchemas: { [String(schema.required?.[0])]: demanded } };
 }
 
-type Reasons = readonly [ErrorMessage, ...ErrorMessage[]];
-
 /** The member of a refusal that lists what to change. */
 export const ISSUES: JsonSchema = { type: 'array', items: refTo('Issue') };
 
@@ -263,7 +261,7 @@ export const responses: Record<string, oas31.ResponseObject> = {
  */
 function refusal(
   description: string,
-  reasons: Reasons,
+  reasons: readonly [ErrorMessage, ...ErrorMessage[]],
   headers = limitedHeadersOf(),
   more: Record<string, JsonSchema> = {},
   example: object = {},

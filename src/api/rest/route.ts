@@ -19,9 +19,8 @@ import {
   type KeyedRequest,
   type StoredResponse,
 } from '../../idempotency/idempotent-responses.ts';
-import { isShort, jsonSlices } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
-import { runCooperatively } from '../../lib/yielding.ts';
+import { isShort, jsonSlices, runCooperatively } from '../../lib/yielding.ts';
 import { invalidRequest, serviceUnavailable } from '../../platform/errors.ts';
 import type { DescribedRoute } from '../openapi/operation.ts';
 

@@ -89,15 +89,17 @@ export function sendFile({ req, res, audit }: Exchange, file: ServedFile): void 
   const { bytes, etag } = isZipped ? file.zipped : file;
   audit.operations = showLength;
   res.appendHeader('Vary', 'Accept-Encoding');
-  res.setHeader('Cache-Control', cacheControl);
-  res.setHeader('ETag', etag);
-  if (policy !== undefined) {
-    res.setHeader('Content-Security-Policy', policy);
-    res.setHeader('X-Content-Type-Options', 'nosniff');
-    res.setHeader('Referrer-Policy', 'no-referrer');
-    res.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
-  }
-  if (hasTag(req.headers['if-none-match'], etag)) {
+  const restrictions = {
+    'Content-Security-Policy': policy ?? '',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+  };
+  const headers = { 'Cache-Control': cacheControl, ETag: etag, ...(policy === undefined ? {} : restrictions) };
+  res.setHeaders(new Map(Object.entries(headers)));
+  // By weak comparison (RFC 9110, section 13.1.2).
+  const tags = (req.headers['if-none-match'] ?? '').split(',').map((tag) => tag.trim());
+  if (tags.some((tag) => ['*', etag, `W/${etag}`].includes(tag))) {
     res.statusCode = 304;
     res.end();
     return;
@@ -110,9 +112,4 @@ export function sendFile({ req, res, audit }: Exchange, file: ServedFile): void 
 
 function showLength(): AuditedOperation[] {
   return [{ request: {}, response: { text: '' } }];
-}
-
-/** Checks whether an `If-None-Match` header names an entity tag, by weak comparison (RFC 9110, section 13.1.2). */
-function hasTag(header: string | undefined, etag: string): boolean {
-  return (header ?? '').split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
 }

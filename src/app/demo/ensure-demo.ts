@@ -3,10 +3,11 @@ import { hashClientSecret } from '../../access/clients/clients.service.ts';
 import type { Passwords } from '../../access/credentials/passwords.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { Transactions } from '../../features/transactions/transactions.service.ts';
-import { baseUrlOf } from '../../lib/base-url.ts';
+import { baseUrlOf } from '../../lib/ip-address.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { instanceOfSecrets, notWhole, PARTS, type Secrets } from '../../platform/config/secrets.ts';
-import type { Database, Db } from '../../platform/database/database.ts';
+import type { Db } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/open-database.ts';
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';
 import { type Demo, type DemoNode, newDemo, readDemo, writeDemo } from './demo.ts';
 

@@ -1,8 +1,7 @@
 import { createHash, type KeyObject, sign } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expressionBuilder } from 'kysely';
-import type { Db } from '../../platform/database/database.ts';
-import type { SqlTag } from '../../platform/database/tenant-db.ts';
+import type { Db, SqlTag } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { type AuditFilter, auditConditions } from '../audit-filter.ts';
 import { RECORD_COLUMNS } from '../audit-record.ts';

@@ -1,8 +1,17 @@
 import type { Selectable } from 'kysely';
-import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import type { UnscopedDatabase } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { chainedHash, columnDigests, NO_HASH, recordLeaf, SALTS_LENGTH } from '../audit-chain.ts';
-import { type AuditRecord, ERASABLE_COLUMNS, fixedColumnsOf, RECORD_COLUMNS } from '../audit-record.ts';
+import {
+  type AuditRecord,
+  chainedHash,
+  columnDigests,
+  ERASABLE_COLUMNS,
+  fixedColumnsOf,
+  NO_HASH,
+  RECORD_COLUMNS,
+  recordLeaf,
+  SALTS_LENGTH,
+} from '../audit-record.ts';
 import type { ChainRange } from '../seals.ts';
 import type { FindingList, SealedAudit, SealedChain, SealedHead } from './sealed.ts';
 
@@ -33,7 +42,7 @@ export class VerifiedChain {
     deps: {
       sealed: SealedAudit;
       findings: FindingList;
-      db: UnscopedDatabase<Tables>;
+      db: UnscopedDatabase;
       /** Whether records of other times, which are not read, may belong to the chain. */
       isPartial: boolean;
     },
@@ -49,7 +58,8 @@ export class VerifiedChain {
   /** Verifies the next record. */
   async add(row: ChainedRow): Promise<void> {
     const { findings, isPartial } = this.#deps;
-    const [index, name] = [Number(row.chain_index), nameOf(row)];
+    const index = Number(row.chain_index);
+    const name = `record ${row.chain_index} of chain ${this.#id} (${row.id}, ${exactTime(row.at)})`;
     const last = this.#last;
     if (last?.index === index) {
       findings.add('twice', `${name} has the same index as ${last.name}: one of them was copied or forged`);
@@ -201,10 +211,6 @@ class Ranges {
     for (; range && range.to < from; range = this.#ranges[this.#place]) this.#place += 1;
     return range && range.from <= from ? range.to + 1 : from;
   }
-}
-
-function nameOf({ chain_id, chain_index, id, at }: ChainedRow): string {
-  return `record ${chain_index} of chain ${chain_id} (${id}, ${exactTime(at)})`;
 }
 
 /**

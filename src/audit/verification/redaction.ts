@@ -3,9 +3,8 @@ import type { ExpressionBuilder } from 'kysely';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { columnDigests } from '../audit-chain.ts';
 import { type AuditFilter, auditConditions } from '../audit-filter.ts';
-import { RECORD_COLUMNS } from '../audit-record.ts';
+import { columnDigests, RECORD_COLUMNS } from '../audit-record.ts';
 import { withdrawExports } from '../erasure.ts';
 import type { AuditSeals, Statement } from '../seals.ts';
 import { type ChainedRow, contentLeaf } from './chained.ts';
@@ -25,14 +24,10 @@ type Redaction = Extract<Statement, { kind: 'redaction' }>;
  * same transaction. A redacted record matches no filter any more, so another run continues one that was interrupted.
  */
 export class AuditRedaction {
-  readonly #db: Db;
-  readonly #seals: AuditSeals;
-  readonly #filter: AuditFilter;
+  readonly #deps;
 
-  constructor(db: Db, seals: AuditSeals, filter: AuditFilter) {
-    this.#db = db;
-    this.#seals = seals;
-    this.#filter = filter;
+  constructor(deps: { db: Db; seals: AuditSeals; filter: AuditFilter }) {
+    this.#deps = deps;
   }
 
   /** Returns the number of records that match the filter and are not redacted. */
@@ -67,7 +62,7 @@ export class AuditRedaction {
           records: await this.#blank(rows, redaction),
         };
       };
-      await this.#seals.add(statement, async (seal) => {
+      await this.#deps.seals.add(statement, async (seal) => {
         await this.#unscoped().raw(
           (sql) => sql`insert into audit_seals select * from json_populate_record(null::audit_seals, ${seal}::json)`,
         );
@@ -76,7 +71,7 @@ export class AuditRedaction {
       onBatch(total);
       if (rows.length < BATCH) break;
     }
-    if (total > 0) await withdrawExports(this.#db, 'records were redacted: ask for it again');
+    if (total > 0) await withdrawExports(this.#deps.db, 'records were redacted: ask for it again');
     return total;
   }
 
@@ -135,10 +130,10 @@ export class AuditRedaction {
 
   #conditions(eb: ExpressionBuilder<Tables, 'audit_records'>) {
     const isRedacted = eb.fn<boolean>('jsonb_exists', ['headers', eb.val(REDACTION)]);
-    return [...auditConditions(eb, this.#filter), eb.not(isRedacted)];
+    return [...auditConditions(eb, this.#deps.filter), eb.not(isRedacted)];
   }
 
   #unscoped() {
-    return this.#db.unscoped('operators redact records of all nodes');
+    return this.#deps.db.unscoped('operators redact records of all nodes');
   }
 }

@@ -1,8 +1,7 @@
 import { type KeyObject, verify } from 'node:crypto';
 import { parsedOrNone } from '../../lib/json.ts';
-import type { SqlTag, UnscopedDatabase } from '../../platform/database/tenant-db.ts';
-import type { Tables } from '../../tables/tables.ts';
-import { NO_HASH } from '../audit-chain.ts';
+import type { SqlTag, UnscopedDatabase } from '../../platform/database/database.ts';
+import { NO_HASH } from '../audit-record.ts';
 import { type ChainRange, keyId, type Seal, type SealBody, sealBody, sealHash } from '../seals.ts';
 
 /** A problem of the audit: its kind, and a sentence that names the first record or seal concerned and says what was found. */
@@ -89,7 +88,7 @@ export class SealedAudit {
   /** The positions of seals that count for nothing. */
   readonly #ignored = new Set<number>();
 
-  constructor(db: UnscopedDatabase<Tables>, keys: readonly KeyObject[], findings: FindingList) {
+  constructor(db: UnscopedDatabase, keys: readonly KeyObject[], findings: FindingList) {
     this.#db = db;
     this.#findings = findings;
     this.#keys = new Map(keys.map((key) => [keyId(key), key]));
@@ -250,7 +249,9 @@ export class SealedAudit {
   #note(body: SealBody): void {
     if (body.kind === 'opened') {
       this.firstAt ??= body.at;
-      const marks = [{ atMs: startOf(body.chain), spooled: -1 }];
+      // The id of a chain has the start of its process.
+      const startedMs = body.chain[14] === '7' ? Number.parseInt(body.chain.replace('-', '').slice(0, 12), 16) : 0;
+      const marks = [{ atMs: startedMs, spooled: -1 }];
       if (!this.chains.has(body.chain))
         this.chains.set(body.chain, { last: -1, gone: [], refusedHashes: new Map(), marks });
     }
@@ -307,11 +308,6 @@ export class SealedAudit {
       );
     } else chain.gone.push({ from, to });
   }
-}
-
-/** Returns the start of a chain's process, in ms, from its id; only meaningful for ids of chains. */
-function startOf(chain: string): number {
-  return chain[14] === '7' ? Number.parseInt(chain.replace('-', '').slice(0, 12), 16) : 0;
 }
 
 /** Returns the body of a seal; undefined if it is malformed or does not match its row. */

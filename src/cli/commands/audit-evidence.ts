@@ -145,11 +145,11 @@ export const auditRedact: CommandBody = {
     await checkOwner(db);
     await requireKey(db, keys);
     const onError = (error: unknown) => printError(`could not copy the seal outside the database: ${String(error)}\n`);
-    const redaction = new AuditRedaction(
+    const redaction = new AuditRedaction({
       db,
-      await openSeals(config, db, stack, { key: () => keys[0], onError }),
+      seals: await openSeals(config, db, stack, { key: () => keys[0], onError }),
       filter,
-    );
+    });
     // Running processes write what is in their spools meanwhile.
     await setTimeout(AUDIT_DELAY_MS);
     const matching = await redaction.count();

@@ -103,7 +103,7 @@ export const deadLettersShow: CommandBody = {
   async run(input) {
     const { letter, plan, decided } = await openLetter(input);
     const [{ maskHeaders }, { maskBody }] = await Promise.all([
-      import('../../audit/mask-form.ts'),
+      import('../../audit/mask.ts'),
       import('../../audit/mask.ts'),
     ]);
     const { headers, value } = letter;

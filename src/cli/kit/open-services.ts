@@ -6,7 +6,8 @@ import type { AuditSeals } from '../../audit/seals.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir, readSecrets } from '../../platform/config/secrets.ts';
-import type { Database, Db } from '../../platform/database/database.ts';
+import type { Db } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/open-database.ts';
 import { inUse, lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
 import { Refusal } from '../../platform/errors.ts';
 import { CommandError, type CommandInput } from './command.ts';
@@ -43,7 +44,7 @@ export async function openForCommand(
     const lock = lockDataDir(dataDir);
     if (!lock && alone !== undefined) throw inUse(dataDir, alone);
     if (!lock) {
-      const { openDatabase } = await import('../../platform/database/database.ts');
+      const { openDatabase } = await import('../../platform/database/open-database.ts');
       return stack.use(await openDatabase({ instance: dataDir }));
     }
     stack.use(lock);

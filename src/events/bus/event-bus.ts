@@ -1,4 +1,4 @@
-import { isRefusedValue } from '../../platform/database/sql-state.ts';
+import { isRefusedValue } from '../../platform/errors.ts';
 
 /** A message to be published to a topic. Messages with the same key keep their order; header values are UTF-8 text. */
 export interface OutgoingMessage {
@@ -200,7 +200,14 @@ export function withDeadLetters(bus: Pick<EventBus, 'publish'>, handle: BatchHan
       await handle([message]);
     } catch (error) {
       if (!isPoison(error)) throw error;
-      await bus.publish([deadLetter(message, error)]);
+      const { topic, key, value, headers, partition, offset } = message;
+      const origin = {
+        error: describe(error),
+        'original-topic': topic,
+        'original-partition': String(partition),
+        'original-offset': offset,
+      };
+      await bus.publish([{ topic: deadLetterTopicOf(topic), key, value, headers: { ...headers, ...origin } }]);
     }
   }
 
@@ -218,21 +225,6 @@ export function withDeadLetters(bus: Pick<EventBus, 'publish'>, handle: BatchHan
 
 function isPoison(error: unknown): boolean {
   return error instanceof PoisonError || isRefusedValue(error);
-}
-
-function deadLetter(message: IncomingMessage, error: unknown) {
-  return {
-    topic: deadLetterTopicOf(message.topic),
-    key: message.key,
-    value: message.value,
-    headers: {
-      ...message.headers,
-      error: describe(error),
-      'original-topic': message.topic,
-      'original-partition': String(message.partition),
-      'original-offset': message.offset,
-    },
-  };
 }
 
 /**

@@ -80,7 +80,9 @@ export class KafkaAdmin {
    * @throws BusUnavailableError when none responds within 2 s.
    */
   async checkHealth(): Promise<void> {
-    this.#probe ??= this.#describe().finally(() => {
+    // Asks for a topic of the product: a list of all would fail with any topic of the cluster that has no leader.
+    const describe = (admin: Admin) => metadataOf(admin, this.#connection.topicPrefix + TOPICS.admin);
+    this.#probe ??= this.#withAdmin(describe).finally(() => {
       this.#probe = undefined;
     });
     try {
@@ -155,11 +157,6 @@ export class KafkaAdmin {
     await this.#probe?.catch(() => undefined);
     const admin = await this.#connected?.catch(() => undefined);
     await admin?.disconnect();
-  }
-
-  /** Asks for a topic of the product: a list of all would fail with any topic of the cluster that has no leader. */
-  #describe(): Promise<unknown> {
-    return this.#withAdmin((admin) => metadataOf(admin, this.#connection.topicPrefix + TOPICS.admin));
   }
 
   /**

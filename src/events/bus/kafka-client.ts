@@ -1,15 +1,6 @@
 import { connect as connectPlain, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type {
-  Admin,
-  IHeaders,
-  ISocketFactory,
-  Kafka,
-  KafkaMessage,
-  LogEntry,
-  RetryOptions,
-  SASLOptions,
-} from 'kafkajs';
+import type { Admin, ISocketFactory, Kafka, KafkaMessage, RetryOptions, SASLOptions } from 'kafkajs';
 import { restWhenNothingWaits } from '../../lib/fast/kafka-timers.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
@@ -42,7 +33,9 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
   restWhenNothingWaits();
   const { brokers, ssl, sasl, clientId } = connection;
   return new Kafka({
-    brokers: brokers.map(withoutColons),
+    // kafkajs splits an address at its only colon. Of an IPv6 address in brackets, colons are escaped until the socket is
+    // opened.
+    brokers: brokers.map((broker) => broker.replace(/^\[(.*)\]/, (_, address: string) => encodeURIComponent(address))),
     socketFactory,
     ssl,
     clientId,
@@ -53,16 +46,13 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
     requestTimeout: requestTimeoutMs,
     retry: KAFKA_RETRY,
     logLevel: logLevel.ERROR,
-    logCreator: () => namingStore(log),
+    // While a broker is down, kafkajs repeats its lines several times a second: each names its store, by which the log of
+    // a process counts them.
+    logCreator:
+      () =>
+      ({ namespace, log: { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } }) =>
+        log('warn', `kafkajs ${namespace}: ${message}`, { ...fields, store: 'bus' }),
   });
-}
-
-/**
- * Returns a broker's address in the form that kafkajs splits at its only colon. Of an IPv6 address in brackets, colons
- * are escaped until the socket is opened.
- */
-function withoutColons(broker: string): string {
-  return broker.replace(/^\[(.*)\]/, (_, address: string) => encodeURIComponent(address));
 }
 
 /** Opens the connection to a broker as kafkajs would, to an escaped host too. */
@@ -87,15 +77,6 @@ export async function connected<Client extends Pick<Admin, 'connect' | 'disconne
   }
 }
 
-/**
- * Returns a kafkajs log function. While a broker is down, kafkajs repeats its lines several times a second: each names
- * its store, by which the log of a process counts them.
- */
-function namingStore(log: BusLog): (entry: LogEntry) => void {
-  return ({ namespace, log: { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } }) =>
-    log('warn', `kafkajs ${namespace}: ${message}`, { ...fields, store: 'bus' });
-}
-
 /** Converts a kafkajs message to an `IncomingMessage`. */
 export function incomingMessage(topic: string, partition: number, message: KafkaMessage): IncomingMessage {
   return {
@@ -104,16 +85,10 @@ export function incomingMessage(topic: string, partition: number, message: Kafka
     offset: message.offset,
     key: message.key?.toString() ?? '',
     value: message.value,
-    headers: textHeaders(message.headers),
+    // Header values are text; of a repeated header the last value counts.
+    headers: Object.fromEntries(
+      Object.entries(message.headers ?? {}).map(([name, value]) => [name, `${[value].flat().at(-1) ?? ''}`]),
+    ),
     timestampMs: Number(message.timestamp),
   };
-}
-
-/** Converts header values to text; of a repeated header the last value counts. */
-function textHeaders(headers: IHeaders | undefined): Record<string, string> {
-  const entries = Object.entries(headers ?? {}).map(([name, value]) => {
-    const last = Array.isArray(value) ? value.at(-1) : value;
-    return [name, last?.toString() ?? ''] as const;
-  });
-  return Object.fromEntries(entries);
 }

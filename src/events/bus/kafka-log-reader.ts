@@ -79,7 +79,10 @@ export class KafkaLogReader implements LogReader {
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
       maxWaitTimeInMs: MAX_WAIT_MS,
       allowAutoTopicCreation: false,
-      retry: { ...KAFKA_RETRY, restartOnFailure: async (error) => isLoading(error) },
+      retry: {
+        ...KAFKA_RETRY, // The broker that coordinates the group is still reading its groups, as each does after its start.
+        restartOnFailure: async (error) => 'type' in error && error.type === 'GROUP_LOAD_IN_PROGRESS',
+      },
     });
     try {
       await new Reading(consumer, topicPrefix, options).run();
@@ -174,11 +177,6 @@ class Reading {
     pause();
     if (this.#left.size === 0) this.#ended.resolve();
   }
-}
-
-/** Whether the broker that coordinates the group is still reading its groups, as each does after its start. */
-function isLoading(error: Error): boolean {
-  return 'type' in error && error.type === 'GROUP_LOAD_IN_PROGRESS';
 }
 
 /**

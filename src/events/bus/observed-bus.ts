@@ -25,9 +25,7 @@ const SYSTEM = 'kafka';
 export class ObservedBus implements EventBus {
   readonly metrics: readonly Metric[];
   readonly #groups = new Map<string, readonly string[]>();
-  readonly #bus: EventBus;
-  readonly #tracer: Tracer | undefined;
-  readonly #log: Log;
+  readonly #deps;
   readonly #sent = durations({
     name: 'messaging_client_operation_duration_seconds',
     help: 'Time until the bus acknowledged or rejected messages, by topic.',
@@ -51,23 +49,21 @@ export class ObservedBus implements EventBus {
     registers: [],
   });
 
-  constructor(bus: EventBus, tracer: Tracer | undefined, log: Log) {
-    this.#bus = bus;
-    this.#tracer = tracer;
-    this.#log = log;
+  constructor(deps: { bus: EventBus; tracer: Tracer | undefined; log: Log }) {
+    this.#deps = deps;
     this.metrics = [this.#sent, this.#processed, this.#consumed, this.#dead];
   }
 
   /** Returns the lag of the given consumer groups; by default, of those that this process consumes for. */
   async lag(groups: ReadonlyMap<string, readonly string[]> = this.#groups): Promise<ConsumerLag[]> {
-    return (await this.#bus.lag?.(groups)) ?? [];
+    return (await this.#deps.bus.lag?.(groups)) ?? [];
   }
 
   async publish(messages: readonly OutgoingMessage[], options?: PublishOptions): Promise<void> {
     const startedTick = performance.now();
     const { traced, spans } = this.#traced(messages, 'send');
     try {
-      await this.#bus.publish(traced, options);
+      await this.#deps.bus.publish(traced, options);
     } catch (error) {
       this.#measure(messages, startedTick, nameOf(error));
       for (const span of spans) span.end(nameOf(error));
@@ -81,23 +77,23 @@ export class ObservedBus implements EventBus {
     this.#groups.set(options.groupId, options.topics);
     // Starts the counter at zero: without that, the first dead letter would not appear as an increase.
     for (const topic of options.topics) this.#dead.inc({ messaging_destination_name: topic }, 0);
-    return this.#bus.subscribe({ ...options, handle: this.#observed(options) });
+    return this.#deps.bus.subscribe({ ...options, handle: this.#observed(options) });
   }
 
   ensureTopics(topics: readonly string[]): Promise<void> {
-    return this.#bus.ensureTopics(topics);
+    return this.#deps.bus.ensureTopics(topics);
   }
 
   missingTopics(topics: readonly string[], partitions?: number): Promise<string[]> {
-    return this.#bus.missingTopics(topics, partitions);
+    return this.#deps.bus.missingTopics(topics, partitions);
   }
 
   checkHealth(): Promise<void> {
-    return this.#bus.checkHealth();
+    return this.#deps.bus.checkHealth();
   }
 
   stop(): Promise<void> {
-    return this.#bus.stop();
+    return this.#deps.bus.stop();
   }
 
   #measure(messages: readonly OutgoingMessage[], startedTick: number, error: string): void {
@@ -116,7 +112,7 @@ export class ObservedBus implements EventBus {
     this.#dead.inc({ messaging_destination_name: topic });
     const { error: cause, 'original-partition': partition, 'original-offset': offset } = headers;
     const fields = { topic, partition, offset, cause, correlation_id: headers['correlation-id'] };
-    this.#log.error(fields, 'could not apply a message; moved it to the dead letters');
+    this.#deps.log.error(fields, 'could not apply a message; moved it to the dead letters');
   }
 
   #observed({ groupId, handle }: SubscribeOptions): BatchHandler {
@@ -150,7 +146,7 @@ export class ObservedBus implements EventBus {
     operation: 'send' | 'process',
     attributesOf: (message: Message) => SpanAttributes = () => ({}),
   ): { traced: Message[]; spans: Span[] } {
-    const tracer = this.#tracer;
+    const { tracer } = this.#deps;
     const spans: Span[] = [];
     if (!tracer) return { traced: [...messages], spans };
     const traced = messages.map((message) => {

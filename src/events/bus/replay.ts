@@ -1,4 +1,4 @@
-import type { BusDatabase } from './embedded-store.ts';
+import type { BusDatabase } from './embedded-bus.ts';
 import {
   type BatchHandler,
   deadLetterTopicOf,
@@ -121,11 +121,6 @@ export interface ReplayPlan {
   isSingle?: boolean;
 }
 
-interface ReplayOptions {
-  signal: AbortSignal;
-  onReplayed(messages: number): void;
-}
-
 /**
  * Replays messages of a topic: publishes or applies them again. Consumers tolerate duplicates, and a dead letter may
  * succeed now.
@@ -201,7 +196,10 @@ export class Replay {
    * `signal` aborts. Of a single letter (`letter`) the position is not moved: the caller keeps the decision.
    * @throws BusUnavailableError when the bus accepts or delivers no messages any more.
    */
-  async run(plan: ReplayPlan, { signal, onReplayed }: ReplayOptions): Promise<void> {
+  async run(
+    plan: ReplayPlan,
+    { signal, onReplayed }: { signal: AbortSignal; onReplayed(messages: number): void },
+  ): Promise<void> {
     const { bus, positions, applying } = this.#deps;
     const { source, topic, isSingle } = plan;
     const apply = source === topic ? undefined : applying?.(topic);

@@ -7,7 +7,6 @@ import { insertRows, textColumn } from '../../platform/database/row-sets.ts';
 import { isOverload } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { type Clock, sleep } from './clock.ts';
-import { SlowConsumerError } from './stream-errors.ts';
 
 type EventRow = Selectable<Tables['transaction_events']>;
 
@@ -22,6 +21,17 @@ export interface LoggedEvent<Payload = EventRow['transaction']>
   transaction: Payload;
   /** Whether a read ended with this event because of its size, although there may be more. */
   isCut?: boolean | undefined;
+}
+
+const ENVELOPE_BYTES = 256;
+const known = new WeakMap<LoggedEvent<unknown>, number>();
+
+/** Returns the approximate size of an event when it is sent, in bytes. It is computed once for all subscribers. */
+export function eventBytes(event: LoggedEvent<unknown>): number {
+  return known.getOrInsertComputed(event, ({ transaction }) => {
+    const json = JSON.stringify(transaction, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
+    return ENVELOPE_BYTES + Buffer.byteLength(json);
+  });
 }
 
 /** An event to append. */
@@ -164,12 +174,6 @@ export function databaseEventLog(db: Db): EventLog {
   };
 }
 
-interface EventRetentionDependencies {
-  db: Db;
-  nowMs(): number;
-  retentionDays: number;
-}
-
 const BATCH = 5_000;
 const DAY_MS = 24 * 3_600_000;
 
@@ -177,7 +181,15 @@ const DAY_MS = 24 * 3_600_000;
  * Deletes the events that are older than `retentionDays`, tenant by tenant, from the oldest on. Cursors before the
  * remaining events have then expired.
  */
-export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetentionDependencies): Promise<void> {
+export async function deleteOldEvents({
+  db,
+  nowMs,
+  retentionDays,
+}: {
+  db: Db;
+  nowMs(): number;
+  retentionDays: number;
+}): Promise<void> {
   const oldest = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
   const unscoped = db.unscoped('retention of all nodes');
   const nodes = await unscoped.run((k) => k.selectFrom('node_event_seq').select('node_id'));
@@ -287,5 +299,40 @@ export class RetryingLog<Payload> {
         await sleep(clock, backoffMs(failures, { maxMs: RETRY_MAX_MS }), signal);
       }
     }
+  }
+}
+
+/**
+ * Thrown when the event log cannot continue from a cursor without a gap: the cursor is older than the oldest event, or
+ * was never issued.
+ */
+export class CursorExpiredError extends Error {
+  override name = 'CursorExpiredError';
+
+  constructor(after: bigint) {
+    super(`the event log no longer has the events after ${after}`);
+  }
+}
+
+/**
+ * Thrown when too many events of a subscriber have not been sent. It may resume with the cursor of the last event that
+ * it received.
+ */
+export class SlowConsumerError extends Error {
+  override name = 'SlowConsumerError';
+
+  constructor() {
+    super('too many events are unsent');
+  }
+}
+
+/**
+ * Thrown when the process is stopping. The subscriber may resume with the cursor of the last event that it received.
+ */
+export class StreamStoppedError extends Error {
+  override name = 'StreamStoppedError';
+
+  constructor() {
+    super('the service is stopping');
   }
 }

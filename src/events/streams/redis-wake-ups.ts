@@ -4,14 +4,6 @@ import { MemoryWakeUps } from './wake-ups.ts';
 const CHANNEL = 'wake-ups';
 const MESSAGE = /^(?<nodeId>\S+) (?<seq>\d{1,19})$/;
 
-interface RedisWakeUpsOptions {
-  url: string;
-  /** The prefix of the channel's name, since all databases of one Redis share their channels. */
-  channelPrefix?: string | undefined;
-  /** Called once for each outage, with its first error. */
-  onOutage?: ((error: unknown) => void) | undefined;
-}
-
 /** Sends wake-ups to all processes over one Redis channel. While Redis is down, they reach only this process. */
 export class RedisWakeUps extends MemoryWakeUps {
   readonly #redis: RedisConnection;
@@ -19,7 +11,17 @@ export class RedisWakeUps extends MemoryWakeUps {
   readonly #sent: ReadonlyMap<string, bigint>;
 
   /** Connects to Redis; resolves even if it is down. */
-  static async open({ url, channelPrefix = '', onOutage }: RedisWakeUpsOptions): Promise<RedisWakeUps> {
+  static async open({
+    url,
+    channelPrefix = '',
+    onOutage,
+  }: {
+    url: string;
+    /** The prefix of the channel's name, since all databases of one Redis share their channels. */
+    channelPrefix?: string | undefined;
+    /** Called once for each outage, with its first error. */
+    onOutage?: ((error: unknown) => void) | undefined;
+  }): Promise<RedisWakeUps> {
     let wakeUps: RedisWakeUps | undefined;
     const listener = (message: string) => {
       if (wakeUps) wakeUps.#receive(message);

@@ -1,9 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { runCooperatively } from '../../lib/yielding.ts';
-import { outsideRequest } from '../../platform/waiting-request.ts';
+import { outsideRequest } from '../../platform/held-memory.ts';
 import type { Clock } from './clock.ts';
-import { hasMore, type LoggedEvent, type RetryingLog } from './event-log.ts';
-import { eventBytes } from './event-queue.ts';
+import { eventBytes, hasMore, type LoggedEvent, type RetryingLog } from './event-log.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 interface Subscriber<Payload> {

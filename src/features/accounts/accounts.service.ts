@@ -1,11 +1,8 @@
-import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { IDS } from '../../lib/example-ids.ts';
 import { columnsOf, instant, int, text, uuid, viewOf } from '../../lib/fields.ts';
-import type { Db } from '../../platform/database/database.ts';
+import type { Db, ScopedKysely } from '../../platform/database/database.ts';
 import { containing, keysetList } from '../../platform/database/keyset-list.ts';
-import type { Scoped } from '../../platform/database/tenant-db.ts';
-import type { Tables } from '../../tables/tables.ts';
 
 /** The fields of an account, on every interface. */
 export const account = z.strictObject({
@@ -90,7 +87,7 @@ interface Skipped {
 type PageQueries = ReturnType<typeof pageQueries>;
 
 function pageQueries(db: Db, counted: Counted) {
-  const rows = (k: Kysely<Scoped<Tables>>, { limit, offset }: Skipped) =>
+  const rows = (k: ScopedKysely, { limit, offset }: Skipped) =>
     k
       .selectFrom('accounts')
       .select(columns)

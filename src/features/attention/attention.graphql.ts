@@ -1,6 +1,5 @@
 import { type Builder, enumOf, implement } from '../../api/graphql/kit/builder.ts';
-import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-import { callerOf } from '../../api/graphql/kit/resolvers.ts';
+import { callerOf, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/resolvers.ts';
 import { boundedTextInput } from '../../lib/input.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { ATTENTION_NEEDS, type Attention, type SeenRow } from './attention.service.ts';

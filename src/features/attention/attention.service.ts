@@ -7,8 +7,7 @@ import { cutTo } from '../../lib/input.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { monthAtOf, monthText, NEAR_SHARE } from '../../platform/cache/counts.rules.ts';
-import type { Db } from '../../platform/database/database.ts';
-import type { Scoped } from '../../platform/database/tenant-db.ts';
+import type { Db, ScopedTables } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
@@ -163,7 +162,7 @@ export class AttentionFinder {
   async #transactions(
     nodeId: string,
     reason: 'error' | 'status' | 'done_seen',
-    where: (eb: ExpressionBuilder<Scoped<Tables>, 'transactions'>) => Expression<SqlBool>[],
+    where: (eb: ExpressionBuilder<ScopedTables, 'transactions'>) => Expression<SqlBool>[],
   ): Promise<Found[]> {
     const rows = await this.#deps.db.forNode(nodeId).run((k) =>
       k

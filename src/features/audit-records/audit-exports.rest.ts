@@ -5,7 +5,7 @@ import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { sendPieces } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { orNotFound } from '../../platform/errors.ts';
-import { outsideRequest } from '../../platform/waiting-request.ts';
+import { outsideRequest } from '../../platform/held-memory.ts';
 import type { AuditExports } from './audit-records.service.ts';
 
 const downloadPath = z.object({ id: uuidInput(), key: uuidInput() });

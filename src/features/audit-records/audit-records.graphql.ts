@@ -1,9 +1,15 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { withoutNulls } from '../../api/graphql/kit/field-options.ts';
-import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-import { callerOf, connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
+import {
+  callerOf,
+  connectionResolver,
+  errorsOf,
+  orMember,
+  PreconditionError,
+  rowResolver,
+  withoutNulls,
+} from '../../api/graphql/kit/resolvers.ts';
 import type { AuditFilter, AuditRecordRow } from '../../audit/audit-filter.ts';
 import type { AuditExportRow } from '../../audit/export/export-targets.ts';
 import { textInput, wholeNumberInput } from '../../lib/input.ts';

@@ -18,8 +18,7 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
 import type { Db, DbAndClock } from '../../platform/database/database.ts';
 import { keysetList, keysetPage } from '../../platform/database/keyset-list.ts';
-import { isServerAway } from '../../platform/database/sql-state.ts';
-import { notFound, Refusal } from '../../platform/errors.ts';
+import { isServerAway, notFound, Refusal } from '../../platform/errors.ts';
 
 const EXPORT_POLL_MS = 1_000;
 const CLEANUP_INTERVAL_MS = 60_000;

@@ -18,8 +18,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { isOneOf } from '../../platform/database/keyset-list.ts';
-import { withParent } from '../../platform/database/sql-state.ts';
-import { idOrNotFound, invalidInput, orNotFound } from '../../platform/errors.ts';
+import { idOrNotFound, invalidInput, orNotFound, withParent } from '../../platform/errors.ts';
 import type { ClientInput, ClientPatch } from './client.input.ts';
 
 const SECOND_MS = 1_000;

@@ -1,10 +1,18 @@
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
-import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument } from '../../api/graphql/kit/field-options.ts';
-import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
+import {
+  type Builder,
+  connectionOf,
+  enumOf,
+  implement,
+  inputOf,
+  needs,
+  parsedArgument,
+} from '../../api/graphql/kit/builder.ts';
 import {
   connectionResolver,
+  errorsOf,
   loaderPerOperation,
+  orMember,
   rowResolver,
   tenantAndAdministrator,
 } from '../../api/graphql/kit/resolvers.ts';

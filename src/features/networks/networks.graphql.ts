@@ -1,7 +1,12 @@
-import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { IDEMPOTENT, withoutNulls } from '../../api/graphql/kit/field-options.ts';
-import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { callerOf, connectionResolver, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
+import { type Builder, connectionOf, IDEMPOTENT, implement, needs } from '../../api/graphql/kit/builder.ts';
+import {
+  callerOf,
+  connectionResolver,
+  errorsOf,
+  orMember,
+  ownedConnectionResolver,
+  withoutNulls,
+} from '../../api/graphql/kit/resolvers.ts';
 import { uuidInput } from '../../lib/input.ts';
 import type { CurrencyRow, NetworkRow } from './networks.service.ts';
 

@@ -2,8 +2,7 @@ import type { Selectable } from 'kysely';
 import { type Author, writeAs } from '../../access/identity/authors.ts';
 import type { DbAndClock } from '../../platform/database/database.ts';
 import { type KeysetList, keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import { withParent } from '../../platform/database/sql-state.ts';
-import { idOrNotFound, invalidInput, orNotFound } from '../../platform/errors.ts';
+import { idOrNotFound, invalidInput, orNotFound, withParent } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { WalletRow } from '../wallets/wallets.service.ts';
 

@@ -7,7 +7,7 @@ import type { TokenVerifier } from '../../access/tokens/token-authenticator.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { notFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
-import { requestSignal } from '../../platform/waiting-request.ts';
+import { requestSignal } from '../../platform/held-memory.ts';
 import type { Denied, Granted, Grants } from './token-endpoint.service.ts';
 
 /** How many cookies of a request have their signatures checked: each may come from a server on a sibling domain. */

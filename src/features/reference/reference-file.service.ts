@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { decodeUtf8, JsonError, parseJson } from '../../lib/json.ts';
-import { isRefusedValue } from '../../platform/database/sql-state.ts';
+import { isRefusedValue } from '../../platform/errors.ts';
 import { parseReferenceChange } from './reference.input.ts';
 import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference.rules.ts';
 import type { Reference } from './reference.service.ts';

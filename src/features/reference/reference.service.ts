@@ -1,6 +1,6 @@
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState, UNIQUE_VIOLATION } from '../../platform/database/sql-state.ts';
+import { sqlState, UNIQUE_VIOLATION } from '../../platform/errors.ts';
 import { settleAssets } from '../transactions/asset-settlement.service.ts';
 import {
   isParent,

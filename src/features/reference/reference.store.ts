@@ -1,7 +1,5 @@
-import type { Db } from '../../platform/database/database.ts';
+import type { Db, UnscopedDatabase } from '../../platform/database/database.ts';
 import { insertRows } from '../../platform/database/row-sets.ts';
-import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
-import type { Tables } from '../../tables/tables.ts';
 import {
   isOfNode,
   type KnownState,
@@ -59,7 +57,7 @@ const LOCK = 72_050_012;
  * transaction.
  */
 export class ReferenceStore {
-  readonly #database: UnscopedDatabase<Tables>;
+  readonly #database: UnscopedDatabase;
 
   constructor(db: Db) {
     this.#database = db.unscoped('reference data of all nodes');

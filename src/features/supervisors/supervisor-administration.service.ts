@@ -20,8 +20,7 @@ import {
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { identifierTaken, renameIdentifier } from '../../platform/database/identifier-column.ts';
-import { withParent } from '../../platform/database/sql-state.ts';
-import { idOrNotFound, invalidInput, notFound, orNotFound } from '../../platform/errors.ts';
+import { idOrNotFound, invalidInput, notFound, orNotFound, withParent } from '../../platform/errors.ts';
 import type { SupervisorInput } from './supervisor.input.ts';
 
 interface Change {

@@ -1,12 +1,14 @@
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
-import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument } from '../../api/graphql/kit/field-options.ts';
-import { DuplicateError, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
+import { type Builder, connectionOf, enumOf, implement, needs, parsedArgument } from '../../api/graphql/kit/builder.ts';
 import {
   callerOf,
   connectionResolver,
+  DuplicateError,
+  errorsOf,
   loaderPerOperation,
+  orMember,
+  PreconditionError,
   rowResolver,
   tenantAndAdministrator,
 } from '../../api/graphql/kit/resolvers.ts';

@@ -1,7 +1,11 @@
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { withoutNulls } from '../../api/graphql/kit/field-options.ts';
-import { badInputError } from '../../api/graphql/kit/graphql-errors.ts';
-import { callerOf, type GraphqlContext, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
+import {
+  badInputError,
+  callerOf,
+  type GraphqlContext,
+  ownedConnectionResolver,
+  withoutNulls,
+} from '../../api/graphql/kit/resolvers.ts';
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { searchInput, textInput } from '../../lib/input.ts';
 import { compareInstants, type Instant, parseInstant } from '../../lib/instants.ts';

@@ -1,8 +1,22 @@
 import { z } from 'zod';
-import { type Builder, enumOf, implement, needs, pagesOf } from '../../api/graphql/kit/builder.ts';
-import { COUNTS_ROWS, IDEMPOTENT } from '../../api/graphql/kit/field-options.ts';
-import { badInputError, DuplicateError, errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { connectionResolver, loaderPerOperation, ownedConnectionResolver } from '../../api/graphql/kit/resolvers.ts';
+import {
+  type Builder,
+  COUNTS_ROWS,
+  enumOf,
+  IDEMPOTENT,
+  implement,
+  needs,
+  pagesOf,
+} from '../../api/graphql/kit/builder.ts';
+import {
+  badInputError,
+  connectionResolver,
+  DuplicateError,
+  errorsOf,
+  loaderPerOperation,
+  orMember,
+  ownedConnectionResolver,
+} from '../../api/graphql/kit/resolvers.ts';
 import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { compareInstants } from '../../lib/instants.ts';
 import { TRANSACTION_COLLECTIONS } from '../../tables/transaction-content.ts';

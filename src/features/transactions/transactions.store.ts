@@ -1,7 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { Db } from '../../platform/database/database.ts';
+import type { Db, UnscopedDatabase } from '../../platform/database/database.ts';
 import { columnAssignments, insertRows, rowSource, textArray } from '../../platform/database/row-sets.ts';
-import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { TransactionCollection } from '../../tables/transaction-content.ts';
 import { NO_KEY, type TransactionState } from './join.rules.ts';
@@ -92,7 +91,7 @@ const STATE_COLUMNS = {
  * transaction.
  */
 export class TransactionStore {
-  readonly #database: UnscopedDatabase<Tables>;
+  readonly #database: UnscopedDatabase;
 
   constructor(db: Db) {
     this.#database = db.unscoped('notifications name ids of all nodes');
@@ -226,7 +225,7 @@ export type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | '
  * unless it says otherwise.
  */
 export class LookupStore {
-  readonly #database: UnscopedDatabase<Tables>;
+  readonly #database: UnscopedDatabase;
 
   constructor(db: Db) {
     this.#database = db.unscoped('the node of unregistered ids is unknown');

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { camelName } from '../../lib/camel-name.ts';
 import { trimmed } from '../../lib/identifier-key.ts';
+import { camelName } from '../../lib/spelling.ts';
 import { invalidInput } from '../../platform/errors.ts';
 import { type MigrateUserInput, walletInput } from './migration.input.ts';
 

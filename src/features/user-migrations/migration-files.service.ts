@@ -6,7 +6,7 @@ import { runCooperatively } from '../../lib/yielding.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { orNotFound, Refusal } from '../../platform/errors.ts';
-import { heldMemory } from '../../platform/waiting-request.ts';
+import { heldMemory } from '../../platform/held-memory.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { type ByteRange, CsvRecords, columnsOf, MAX_RECORD_BYTES, requireLineEnds } from './csv.rules.ts';
 import { SHORTENED } from './migration-outcome.rules.ts';

@@ -3,8 +3,7 @@ import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { backoffMs, WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState } from '../../platform/database/sql-state.ts';
-import { Refusal } from '../../platform/errors.ts';
+import { Refusal, sqlState } from '../../platform/errors.ts';
 import {
   LEASE_MS,
   type Lease,

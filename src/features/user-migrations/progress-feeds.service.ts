@@ -1,5 +1,5 @@
 import type { Clock } from '../../events/streams/clock.ts';
-import { StreamStoppedError } from '../../events/streams/stream-errors.ts';
+import { StreamStoppedError } from '../../events/streams/event-log.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import type { MigrationProgressRow } from './migration-files.service.ts';
 

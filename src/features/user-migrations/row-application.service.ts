@@ -4,7 +4,7 @@ import { cutTo } from '../../lib/input.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { sqlState, violatedConstraint } from '../../platform/database/sql-state.ts';
+import { sqlState, violatedConstraint } from '../../platform/errors.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { present, type UserRow } from '../users/users.rules.ts';
 import { UserStore } from '../users/users.service.ts';

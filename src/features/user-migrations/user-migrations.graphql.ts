@@ -1,18 +1,24 @@
-import { type Builder, connectionOf, enumOf, implement, inputOf, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument, traits } from '../../api/graphql/kit/field-options.ts';
 import {
-  DuplicateError,
-  errorsOf,
-  orMember,
-  PreconditionError,
-  ValidationError,
-} from '../../api/graphql/kit/graphql-errors.ts';
+  type Builder,
+  connectionOf,
+  enumOf,
+  implement,
+  inputOf,
+  needs,
+  parsedArgument,
+  traits,
+} from '../../api/graphql/kit/builder.ts';
 import {
   callerOf,
   connectionResolver,
+  DuplicateError,
+  errorsOf,
   type GraphqlContext,
+  orMember,
   ownedConnectionResolver,
+  PreconditionError,
   rowResolver,
+  ValidationError,
 } from '../../api/graphql/kit/resolvers.ts';
 import { boundedTextInput } from '../../lib/input.ts';
 import { orNotFound } from '../../platform/errors.ts';

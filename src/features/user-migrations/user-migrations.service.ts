@@ -5,7 +5,7 @@ import { KeyedMutex } from '../../lib/semaphore.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
-import { requestSignal } from '../../platform/waiting-request.ts';
+import { requestSignal } from '../../platform/held-memory.ts';
 import { present, type UserRow } from '../users/users.rules.ts';
 import { CsvRecords, type FileRow, fileRowOf } from './csv.rules.ts';
 import { MAX_BULK_ROWS, type MigrateUserInput } from './migration.input.ts';

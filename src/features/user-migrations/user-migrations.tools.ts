@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
-import { objectSchema, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
 import {
   defineTool,
+  idempotencyKey,
+  idempotentCall,
   listPage,
+  objectSchema,
   type PageArguments,
   pageArguments,
   pageOutput,
+  publishedSchemas,
+  type Schema,
   type ToolCall,
 } from '../../api/mcp/kit/tool.ts';
 import { instant, uuid } from '../../lib/fields.ts';

@@ -1,6 +1,5 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
-import { errorsOf, orMember } from '../../api/graphql/kit/graphql-errors.ts';
-import { callerOf, connectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
+import { callerOf, connectionResolver, errorsOf, orMember, rowResolver } from '../../api/graphql/kit/resolvers.ts';
 import type { Seal } from '../../audit/seals.ts';
 import { searchInput } from '../../lib/input.ts';
 import type { UserRow } from './users.rules.ts';

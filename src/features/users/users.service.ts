@@ -8,14 +8,12 @@ import { cutTo } from '../../lib/input.ts';
 import { isoFromPgOrNull } from '../../lib/instants.ts';
 import { KeyedMutex } from '../../lib/semaphore.ts';
 import { nfc } from '../../lib/spelling.ts';
-import type { Db } from '../../platform/database/database.ts';
+import type { Db, UnscopedDatabase } from '../../platform/database/database.ts';
 import { holdIdentifier, renameIdentifier } from '../../platform/database/identifier-column.ts';
 import { containing, keysetList } from '../../platform/database/keyset-list.ts';
 import { insertRows, textArray } from '../../platform/database/row-sets.ts';
-import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import { idOrNotFound, orNotFound, serviceUnavailable } from '../../platform/errors.ts';
-import { outsideRequest, requestSignal, withoutDeadline } from '../../platform/waiting-request.ts';
-import type { Tables } from '../../tables/tables.ts';
+import { outsideRequest, requestSignal, withoutDeadline } from '../../platform/held-memory.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { emailOf, type UserRow } from './users.rules.ts';
 
@@ -107,7 +105,7 @@ type SavepointName = 'dry_run' | 'search' | 'rows';
 
 /** Writes users in sets. Each method runs one statement and must be called inside a transaction. */
 export class UserStore {
-  readonly #unscoped: UnscopedDatabase<Tables>;
+  readonly #unscoped: UnscopedDatabase;
 
   constructor(db: Db) {
     this.#unscoped = db.unscoped('statements on row sets name their node');

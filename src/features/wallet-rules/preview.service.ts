@@ -4,7 +4,7 @@ import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { KeyedMutex } from '../../lib/semaphore.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { notFound, orNotFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
-import { heldMemory, requestSignal } from '../../platform/waiting-request.ts';
+import { heldMemory, requestSignal } from '../../platform/held-memory.ts';
 import type { WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 import type { Networks } from '../networks/networks.service.ts';
 import type { WalletPages } from '../wallets/wallets.service.ts';

@@ -1,7 +1,5 @@
-import { type Builder, enumOf, inputOf, needs } from '../../api/graphql/kit/builder.ts';
-import { IDEMPOTENT, parsedArgument } from '../../api/graphql/kit/field-options.ts';
-import { errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/graphql-errors.ts';
-import { callerOf } from '../../api/graphql/kit/resolvers.ts';
+import { type Builder, enumOf, IDEMPOTENT, inputOf, needs, parsedArgument } from '../../api/graphql/kit/builder.ts';
+import { callerOf, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/resolvers.ts';
 import { type AutoTransferRule, OPERATORS, type RuleType, type TimePeriod } from '../../tables/wallet-rule-content.ts';
 import { reasonInput, walletRuleTextInput } from './wallet-rule.input.ts';
 

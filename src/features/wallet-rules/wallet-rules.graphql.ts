@@ -1,6 +1,19 @@
-import { type Builder, connectionOf, implement, inputOf, type Members, needs } from '../../api/graphql/kit/builder.ts';
-import { parsedArgument, traits, withoutNulls } from '../../api/graphql/kit/field-options.ts';
-import { connectionResolver, ownedConnectionResolver, rowResolver } from '../../api/graphql/kit/resolvers.ts';
+import {
+  type Builder,
+  connectionOf,
+  implement,
+  inputOf,
+  type Members,
+  needs,
+  parsedArgument,
+  traits,
+} from '../../api/graphql/kit/builder.ts';
+import {
+  connectionResolver,
+  ownedConnectionResolver,
+  rowResolver,
+  withoutNulls,
+} from '../../api/graphql/kit/resolvers.ts';
 import { hasDecimalForm } from '../../lib/decimal.ts';
 import { textInput } from '../../lib/input.ts';
 import { ExactNumber } from '../../lib/json.ts';

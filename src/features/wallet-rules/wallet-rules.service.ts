@@ -12,8 +12,7 @@ import {
   ofOneOwner,
   type PagedList,
 } from '../../platform/database/keyset-list.ts';
-import { withParent } from '../../platform/database/sql-state.ts';
-import { idOrNotFound, notFound, orNotFound, Refusal } from '../../platform/errors.ts';
+import { idOrNotFound, notFound, orNotFound, Refusal, withParent } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { RuleStatus, RuleType, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 import type { WalletPages } from '../wallets/wallets.service.ts';

@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { idempotencyKey, idempotentCall } from '../../api/mcp/kit/idempotent-call.ts';
-import { type Descriptions, publishedSchemas, type Schema } from '../../api/mcp/kit/json-schema.ts';
 import {
+  type Descriptions,
   defineTool,
+  idempotencyKey,
+  idempotentCall,
   invalidArguments,
   listPage,
   pageArguments,
   pageOutput,
+  publishedSchemas,
+  type Schema,
   ToolError,
 } from '../../api/mcp/kit/tool.ts';
 import { instant, uuid } from '../../lib/fields.ts';

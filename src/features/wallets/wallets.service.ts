@@ -1,8 +1,6 @@
-import type { Kysely, NotNull } from 'kysely';
-import type { Db } from '../../platform/database/database.ts';
+import type { NotNull } from 'kysely';
+import type { Db, ScopedKysely } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import type { Scoped } from '../../platform/database/tenant-db.ts';
-import type { Tables } from '../../tables/tables.ts';
 
 /** A wallet with the name of its chain; times are PostgreSQL's text in UTC, to the microsecond. */
 export interface WalletRow {
@@ -21,7 +19,7 @@ export interface WalletFilter {
 }
 
 /** Selects wallets. The chain is a left join, which PostgreSQL leaves out where wallets are only counted. */
-function wallets(k: Kysely<Scoped<Tables>>) {
+function wallets(k: ScopedKysely) {
   return k
     .selectFrom('wallets')
     .leftJoin('chains', 'chains.id', 'wallets.chain_id')

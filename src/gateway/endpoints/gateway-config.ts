@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SCOPE_TOKEN } from '../../access/identity/permissions.rules.ts';
 import { bareName } from '../../audit/masked-names.ts';
-import { ConfigError } from '../../platform/config/config.ts';
-import { secretOf } from '../../platform/config/secret-file.ts';
+import { ConfigError, secretOf } from '../../platform/config/config.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
 

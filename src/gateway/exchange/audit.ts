@@ -1,8 +1,7 @@
 import type { Principal } from '../../access/identity/callers.ts';
-import { type AuditChain, unchained } from '../../audit/audit-chain.ts';
 import type { AuditRecord } from '../../audit/audit-record.ts';
-import { maskBody } from '../../audit/mask.ts';
-import { cut, isGraphql, maskHeaders, maskPart, maskQuery } from '../../audit/mask-form.ts';
+import { type AuditChain, unchained } from '../../audit/audit-record.ts';
+import { cut, isGraphql, maskBody, maskHeaders, maskPart, maskQuery } from '../../audit/mask.ts';
 import { isOperationBody } from '../../audit/mask-json.ts';
 import { maskValues, withoutBareUserinfo } from '../../audit/mask-values.ts';
 import { correlationKey, SECRETS, type SecretNames } from '../../audit/masked-names.ts';

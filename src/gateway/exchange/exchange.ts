@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Caller, ClientRecord, Principal, SignedToken } from '../../access/identity/callers.ts';
 import type { ClientGuards } from '../../access/limits/client-guards.ts';
-import type { maskHeaders } from '../../audit/mask-form.ts';
+import type { maskHeaders } from '../../audit/mask.ts';
 import type { SecretNames } from '../../audit/masked-names.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';

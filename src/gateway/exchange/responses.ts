@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
-import { runCooperatively } from '../../lib/yielding.ts';
+import { runCooperatively, SLICE_LENGTH } from '../../lib/yielding.ts';
 import { invalidRequest, Refusal } from '../../platform/errors.ts';
-import { heldMemory } from '../../platform/waiting-request.ts';
+import { heldMemory } from '../../platform/held-memory.ts';
 import type { Endpoint } from '../endpoints/gateway-config.ts';
 import { announcesBody } from './capture.ts';
 import type { Exchange } from './exchange.ts';

@@ -225,7 +225,10 @@ export function encodePlainMessages(): void {
       const { request, ...exchange } = make(produceArguments);
       const { acks, timeout, topicData } = produceArguments;
       if (!isPlain(topicData)) return { ...exchange, request };
-      const encode = async () => encoded(producePayload({ acks, timeout, topicData }, Date.now()));
+      const encode = async () => {
+        const buffer = producePayload({ acks, timeout, topicData }, Date.now());
+        return { buf: buffer, buffer, size: () => buffer.length };
+      };
       return { ...exchange, request: { ...request, encode } };
     };
   };
@@ -235,9 +238,4 @@ function isPlain(topicData: ProduceArguments['topicData']): topicData is readonl
   return topicData.every(({ partitions }) =>
     partitions.every(({ messages }) => messages.every((message) => message instanceof PlainMessage)),
   );
-}
-
-/** Wraps a buffer in the interface of the kafkajs encoder. */
-function encoded(buffer: Buffer) {
-  return { buf: buffer, buffer, size: () => buffer.length };
 }

@@ -85,20 +85,19 @@ function bindValues<Row>(
   return { ...query, parameters };
 }
 
-/** The argument of a query, split into its form and its values; a value's key is its path, such as `filter.name`. */
-interface SplitArgument<Given> {
+/**
+ * Splits the argument of a query into its form and its values. The form is which members are set, and all booleans and
+ * nulls; every other member is a value, and so is an array as a whole. A value's key is its path, such as `filter.name`.
+ */
+export function splitByShape<Given extends object>(
+  argument: Given,
+): {
   /** A text that is the same for all arguments that differ only in their values. */
   form: string;
   values: Readonly<Record<string, unknown>>;
   /** Makes a copy of the argument with a placeholder in place of each value. */
   template: () => Given;
-}
-
-/**
- * Splits the argument of a query into its form and its values. The form is which members are set, and all booleans and
- * nulls; every other member is a value, and so is an array as a whole.
- */
-export function splitByShape<Given extends object>(argument: Given): SplitArgument<Given> {
+} {
   const values: Record<string, unknown> = {};
   let form = '';
   const visit = (members: object, path: string): void => {

@@ -61,33 +61,23 @@ export interface Cache {
 
 const MAX_KEYS = 50_000;
 
-/** The failures that one process has counted, for at most 50,000 keys: beyond that, the oldest window is forgotten. */
+/**
+ * The failures that one process has counted, for at most 50,000 keys: beyond that, the key that was counted longest ago
+ * is forgotten.
+ */
 export class MemoryFailureCounts {
-  /** The failures by key, in the order in which their windows began. */
-  readonly #failures = new Map<string, { startedAtMs: number; count: number }>();
-  readonly #maxKeys: number;
+  readonly #failures: BoundedMap<string, { startedAtMs: number; count: number }>;
 
   constructor(maxKeys = MAX_KEYS) {
-    this.#maxKeys = maxKeys;
+    this.#failures = new BoundedMap(maxKeys);
   }
 
   count(key: string, nowMs: number, step: 0 | 1 = 1): CountedFailure {
-    const known = this.#failures.get(key);
-    if (known && nowMs < known.startedAtMs + FAILURE_WINDOW_MS) {
-      known.count += step;
-      return { count: known.count, resetInSeconds: secondsLeft(known.startedAtMs, nowMs) };
-    }
-    this.#failures.delete(key);
-    this.#forgetOldest(nowMs);
-    this.#failures.set(key, { startedAtMs: nowMs, count: step });
-    return { count: step, resetInSeconds: secondsLeft(nowMs, nowMs) };
-  }
-
-  #forgetOldest(nowMs: number): void {
-    for (const [key, { startedAtMs }] of this.#failures) {
-      if (this.#failures.size < this.#maxKeys && nowMs < startedAtMs + FAILURE_WINDOW_MS) return;
-      this.#failures.delete(key);
-    }
+    const last = this.#failures.get(key);
+    const { startedAtMs, count } =
+      last && nowMs < last.startedAtMs + FAILURE_WINDOW_MS ? last : { startedAtMs: nowMs, count: 0 };
+    this.#failures.set(key, { startedAtMs, count: count + step });
+    return { count: count + step, resetInSeconds: secondsLeft(startedAtMs, nowMs) };
   }
 }
 

@@ -48,15 +48,10 @@ export type RequestLimits = Readonly<Record<CountWindow['limit'], number>>;
 /** How many requests a client has sent in a window of each kind, and the numbers of these windows. */
 export type RequestCounts = Readonly<Record<CountWindow['count' | 'at'], number>>;
 
-/**
- * The outcome of counting a request. Both `refused` (a limit is used up) and `unknown` (the use of the month's quota is
- * not known) mean that nothing was counted.
- */
-type CountOutcome = 'counted' | 'refused' | 'unknown';
-
 /** The counts after a request; counts of a window without a limit have no meaning. */
 export interface CountedRequest extends RequestCounts {
-  readonly outcome: CountOutcome;
+  /** Both `refused` (a limit is used up) and `unknown` (the use of the month's quota is not known): nothing was counted. */
+  readonly outcome: 'counted' | 'refused' | 'unknown';
 }
 
 export const NOTHING_COUNTED: RequestCounts = {

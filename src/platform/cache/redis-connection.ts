@@ -180,7 +180,14 @@ export class RedisConnection {
       return undefined;
     } catch (error) {
       expiry.abort();
-      const fault = isDatabaseRefused(error) ? databaseFault(url) : error;
+      // A cluster refuses the handshake if the URL names another database.
+      const isDatabaseRefused =
+        error instanceof Error && error.message.includes('SELECT is not allowed in cluster mode');
+      const fault = isDatabaseRefused
+        ? new ConfigError([
+            `REDIS_URL: a Redis Cluster has only database 0; remove ${new URL(url).pathname} at the end`,
+          ])
+        : error;
       this.#reportOutage(fault);
       return fault;
     } finally {
@@ -222,14 +229,4 @@ function untilAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
 
 function isReply(error: unknown, code: string): boolean {
   return error instanceof Error && error.message.startsWith(code);
-}
-
-/** Checks whether a cluster has refused the handshake because the URL names a database other than 0. */
-function isDatabaseRefused(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('SELECT is not allowed in cluster mode');
-}
-
-function databaseFault(url: string): ConfigError {
-  const { pathname } = new URL(url);
-  return new ConfigError([`REDIS_URL: a Redis Cluster has only database 0; remove ${pathname} at the end`]);
 }

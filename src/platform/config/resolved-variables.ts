@@ -1,4 +1,4 @@
-import { baseUrlOf } from '../../lib/base-url.ts';
+import { baseUrlOf } from '../../lib/ip-address.ts';
 import { type Config, type Env, envSchema, type ReadConfig, SECRET_VARIABLES } from './config.ts';
 
 /** An environment variable with its effective value. */

@@ -29,13 +29,6 @@ export function embeddedClusterDir(dataDir: string): string {
 }
 
 /**
- * Checks whether a `DATA_DIR` has an embedded database or the credentials of a demo, both useless without the secrets.
- */
-function needsSecrets(dataDir: string): boolean {
-  return existsSync(embeddedClusterDir(dataDir)) || existsSync(demoPath(dataDir));
-}
-
-/**
  * Makes the error for a `DATA_DIR` that is incomplete or damaged; `what` names the part and says what happened to it.
  */
 export function notWhole(dataDir: string, what: string): StartError {
@@ -110,7 +103,9 @@ export function readSecrets(config: Config, env: Env): Secrets {
     webhook: {
       username: env.WEBHOOK_USERNAME ?? 'chain-processor',
       password: rotating('WEBHOOK_PASSWORD', 'webhookPassword'),
-      signingKeys: signingKeys(env),
+      signingKeys: [env.WEBHOOK_SIGNING_SECRET, env.WEBHOOK_SIGNING_SECRET_PREVIOUS].flatMap(
+        (text) => signingKey(text ?? '') ?? [],
+      ),
     },
   };
 }
@@ -127,10 +122,6 @@ export function knownAuditKeys(config: Config, env: Env): readonly KeyObject[] {
 function auditKeys(env: Env, generated: Generated | undefined): KeyObject[] {
   const current = ed25519Key(env.AUDIT_SIGNING_KEY ?? generated?.auditSigningKey ?? '');
   return current ? [current, ...(ed25519Keys(env.AUDIT_SIGNING_KEY_PREVIOUS ?? '') ?? [])] : [];
-}
-
-function signingKeys({ WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS }: Env): Buffer[] {
-  return [WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS].flatMap((secret) => signingKey(secret ?? '') ?? []);
 }
 
 /**
@@ -150,7 +141,9 @@ function readGenerated(dataDir: string): Generated {
   const path = secretsPath(dataDir);
   try {
     if (!existsSync(path)) {
-      if (needsSecrets(dataDir)) throw notWhole(dataDir, `${PARTS.secrets} is missing`);
+      // Both are useless without the secrets.
+      const isNeeded = existsSync(embeddedClusterDir(dataDir)) || existsSync(demoPath(dataDir));
+      if (isNeeded) throw notWhole(dataDir, `${PARTS.secrets} is missing`);
       writeGenerated(dataDir, path);
     }
     const generated = generatedSchema.parse(JSON.parse(readFileSync(path, 'utf8')));

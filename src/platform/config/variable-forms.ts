@@ -94,25 +94,28 @@ export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every(is
   error: 'a comma-separated list of host:port without a scheme, an IPv6 address in brackets',
 });
 export const peers = list.refine(
-  (all) => all.every(isPeer) && parsedOrNone(() => proxyAddr.compile(all)) !== undefined,
+  // No short form of an address is taken: `1` would be 0.0.0.1.
+  (all) =>
+    all.every((peer) => isIP(peer.replace(/\/.*$/, '')) !== 0 || /^[a-z]+$/.test(peer)) &&
+    parsedOrNone(() => proxyAddr.compile(all)) !== undefined,
   {
     error:
       'a comma-separated list of IP addresses, CIDR ranges, loopback, linklocal or uniquelocal: the proxies, such as 10.0.0.0/8, not their number',
   },
 );
-export const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
-  error:
-    '*, or a comma-separated list of origins as browsers send them, such as https://app.example: each in full, without a wildcard, a path or a default port',
-});
+export const origins = list.refine(
+  (all) =>
+    all.length > 0 &&
+    all.every((origin) => origin === '*' || (!origin.includes('*') && URL.parse(origin)?.origin === origin)),
+  {
+    error:
+      '*, or a comma-separated list of origins as browsers send them, such as https://app.example: each in full, without a wildcard, a path or a default port',
+  },
+);
 
 function isBroker(text: string): boolean {
   const [, ipv6, port] = /^(?:\[([^\]]+)\]|[^\s:/[\]]+):(\d{1,5})$/.exec(text) ?? [];
   return Number(port) <= 65_535 && (ipv6 === undefined || isIPv6(ipv6));
-}
-
-/** Checks whether a text names peers. It takes no short form of an address: `1` would be 0.0.0.1. */
-function isPeer(text: string): boolean {
-  return isIP(text.replace(/\/.*$/, '')) !== 0 || /^[a-z]+$/.test(text);
 }
 
 function integer(minimum: number, maximum: number, what: string) {
@@ -146,10 +149,6 @@ function isNodeUrl(text: string): boolean {
 
 function isDecodable(text: string): boolean {
   return parsedOrNone(() => decodeURIComponent(text)) !== undefined;
-}
-
-function isOrigin(text: string): boolean {
-  return text === '*' || (!text.includes('*') && URL.parse(text)?.origin === text);
 }
 
 export const gasNodes = z

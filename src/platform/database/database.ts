@@ -1,346 +1,319 @@
-import { statfsSync } from 'node:fs';
-import { resolve } from 'node:path';
-import type { PGlite } from '@electric-sql/pglite';
-import type { SqlMikroORM } from '@mikro-orm/sql';
-import { Kysely, PGliteDialect, PostgresDialect } from 'kysely';
-import type { PoolClient } from 'pg';
-import type { Metric } from 'prom-client';
-import { jsonLength } from '../../lib/json-slices.ts';
-import { Semaphore } from '../../lib/semaphore.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  type ColumnType,
+  type Compilable,
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  Kysely,
+  PostgresAdapter,
+  type QueryCompiler,
+  type QueryResult,
+  sql,
+} from 'kysely';
+import { type FormedQuery, PreparedQueries } from '../../lib/fast/prepared-query.ts';
+import { type Semaphore, UNIDENTIFIED } from '../../lib/semaphore.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { TENANT_TABLES } from '../../tables/tenant-tables.ts';
-import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
-import { MAX_WAIT_MS } from '../held-memory.ts';
-import { heldMemory, requestSignal } from '../waiting-request.ts';
-import type { TableScopes } from './node-scope.ts';
-import {
-  closeDeadConnections,
-  copyFrom,
-  countRows,
-  DatabaseMetrics,
-  type DriverQueryClass,
-  limitStatements,
-  type ServerPool,
-  withLockTimeout,
-} from './pool.ts';
-import { ServerWatch } from './server-watch.ts';
-import { type CopyInto, requestOf, TenantDb } from './tenant-db.ts';
+import { isServerAway, serviceUnavailable, sqlState } from '../errors.ts';
+import { GIVEN_UP, MAX_WAIT_MS, type WaitingRequest, waitingRequest } from '../held-memory.ts';
+import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
+
+/**
+ * Returns a Kysely dialect whose compiler scopes every statement to one tenant, and whose driver runs only statements
+ * from that compiler. A plugin would not do, since `withoutPlugins` can remove it.
+ */
+export function scopedDialect(
+  scope: NodeScope,
+  unscoped: {
+    compile: QueryCompiler['compileQuery'];
+    runCompiled<Row>(query: CompiledQuery): Promise<QueryResult<Row>>;
+  },
+): Dialect {
+  const compiled = new WeakSet<CompiledQuery>();
+  const connection: DatabaseConnection = {
+    async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+      if (!compiled.has(query)) throw new NodeScopeError('only queries built by this handle are allowed in it');
+      return unscoped.runCompiled(query);
+    },
+    streamQuery: () => refuse('a stream'),
+  };
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => ({
+      init: async () => undefined,
+      acquireConnection: async () => connection,
+      releaseConnection: async () => undefined,
+      beginTransaction: async () => refuse('a separate transaction'),
+      commitTransaction: async () => refuse('a separate transaction'),
+      rollbackTransaction: async () => refuse('a separate transaction'),
+      destroy: async () => undefined,
+    }),
+    createIntrospector: () => refuse('introspection'),
+    createQueryCompiler: () => ({
+      compileQuery(node, queryId) {
+        const query = unscoped.compile(scope.apply(node), queryId);
+        compiled.add(query);
+        return query;
+      },
+    }),
+  };
+}
+
+function refuse(what: string): never {
+  throw refusal(what);
+}
+
+/** A query that has not run yet, such as any Kysely builder. */
+interface Unexecuted<Row> {
+  execute(): Promise<Row[]>;
+}
+
+/** The types of the tables in a tenant's queries: `node_id` is optional in an insert and cannot be updated. */
+export type ScopedTables = {
+  [Name in keyof Tables]: 'node_id' extends keyof Tables[Name]
+    ? Omit<Tables[Name], 'node_id'> & { node_id: ColumnType<string, string | undefined, never> }
+    : Tables[Name];
+};
+
+/** The query builder of a tenant's queries. */
+export type ScopedKysely = Kysely<ScopedTables>;
+
+/** The tag of raw SQL, which a database handle passes to the builder of a statement. */
+export type SqlTag = typeof sql;
+
+/** A database handle for statements that belong to no tenant. */
+export interface UnscopedDatabase {
+  /** Runs a query unchanged. */
+  run<Row>(build: (k: Kysely<Tables>) => Unexecuted<Row>): Promise<Row[]>;
+  /** Runs a raw SQL statement, for what Kysely's builders cannot express. */
+  raw<Row>(build: (text: SqlTag) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
+  /**
+   * Inserts lines of PostgreSQL's `COPY` in the format `text`, without their line feeds: all or none. It joins no
+   * transaction.
+   */
+  copy(table: keyof Tables & string, columns: readonly string[], lines: readonly Buffer[]): Promise<void>;
+  /** Does so with the rows and the target of a `COPY` statement. */
+  copyInto: CopyInto;
+  /** Runs a statement that another process has compiled. */
+  compiled(text: string, parameters: readonly unknown[]): Promise<QueryResult<unknown>>;
+}
+
+/** A statement that each connection prepares once, under its name; without one, PostgreSQL plans it each time. */
+interface NamedStatement {
+  name: string;
+  text: string;
+  values: readonly unknown[];
+  /**
+   * The request that waits for it. It is stated here because the pool may pass the statement to a connection in the
+   * async context of another one.
+   */
+  request: WaitingRequest | undefined;
+}
+
+/**
+ * A pool of connections that keep prepared statements by name (PostgreSQL's extended protocol). The embedded database
+ * has none: on its only connection, a statement that bypasses the query builder's queue would land in another's
+ * transaction.
+ */
+export interface StatementPool extends Pick<StatementConnection, 'query'> {
+  connect(): Promise<StatementConnection>;
+}
+
+/** A connection of the pool. */
+export interface StatementConnection {
+  query<Row>(statement: NamedStatement): Promise<{ rows: Row[] }>;
+  /** Returns the connection to the pool or, after an error, closes it. */
+  release(error?: unknown): void;
+}
+
+/** Runs `work` with one connection of the pool, which sends its statements without waiting for the answers before. */
+async function onOneConnection<Result>(
+  pool: StatementPool,
+  work: (connection: StatementConnection) => Promise<Result>,
+): Promise<Result> {
+  const connection = await pool.connect();
+  try {
+    const result = await work(connection);
+    connection.release();
+    return result;
+  } catch (error) {
+    // Other statements of the work may still run on it.
+    connection.release(error);
+    throw error;
+  }
+}
+
+/** Inserts `rows`, in the format `text` of `COPY`, into `target`, a table with its columns. */
+export type CopyInto = (target: string, rows: Buffer<ArrayBuffer>) => Promise<void>;
+
+const QUERY_CANCELED = '57014';
+const LINE_FEED = Buffer.from('\n');
+
+/** Returns the request that waits for a statement, as passed to a connection. */
+export function requestOf(statement: unknown): WaitingRequest | undefined {
+  const isNamed = typeof statement === 'object' && statement !== null && 'request' in statement;
+  return isNamed ? (statement as NamedStatement).request : waitingRequest.getStore();
+}
+
+/**
+ * The only access to the database's query builders and raw SQL. Inside a transaction of the current async context, all
+ * statements join it and never use a second connection: the embedded database has only one. Work that a request waits
+ * for uses its tenant's share of the connections; for all other work, some connections are reserved.
+ */
+export class Db {
+  readonly #deps;
+  readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
+  /** The connection that the prepared queries of `together` share. */
+  readonly #shared = new AsyncLocalStorage<StatementConnection>();
+  readonly #prepared = new PreparedQueries<ScopedKysely>({
+    scoped: (nodeId) => this.#scopedKysely(nodeId),
+    run: (query, nodeId, name) => this.#runCompiled(query, nodeId, name),
+  });
+
+  constructor(deps: {
+    /** The unscoped query builder. */
+    client: Kysely<Tables>;
+    scopes: TableScopes;
+    /** The semaphore with a permit for each connection, keyed by tenant. */
+    connections: Semaphore;
+    /** Makes the error for a statement that took longer than a request may wait. */
+    timedOut(cause: unknown): Error;
+    copyInto: CopyInto;
+    /** The driver's pool; without one, prepared queries run like all others. */
+    pool: StatementPool | undefined;
+  }) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns a database handle scoped to one tenant: rows of other tenants do not exist for it. It runs a query with
+   * `node_id` added to every tenant table in it; a query that has raw SQL is rejected with a NodeScopeError.
+   */
+  forNode(nodeId: string): { run<Row>(build: (k: ScopedKysely) => Unexecuted<Row>): Promise<Row[]> } {
+    const scoped = this.#scopedKysely(nodeId);
+    return { run: (build) => build(scoped).execute() };
+  }
+
+  /**
+   * Returns a query for one tenant's rows that is compiled once for each form of its argument, for reads that happen
+   * with every request. `build` may depend on booleans, on nulls and on which members are set. All other values are
+   * placeholders for it.
+   */
+  prepareForms<Row, Given extends object>(
+    build: (k: ScopedKysely, argument: Given) => Compilable<Row>,
+    isSkewed?: (argument: Given) => boolean,
+  ): FormedQuery<Row, Given> {
+    return this.#prepared.byShape(build, isSkewed);
+  }
+
+  /**
+   * Runs work whose prepared queries share a connection: PostgreSQL gets those that it begins at once without a wait
+   * between them, and answers them in their order. Inside a transaction and on the embedded database they run as if
+   * they were alone.
+   */
+  together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
+    const pool = this.#transaction.getStore() ? undefined : this.#deps.pool;
+    if (!pool) return work();
+    return this.#reading(() => onOneConnection(pool, (connection) => this.#shared.run(connection, work)), nodeId);
+  }
+
+  /** Returns an unscoped database handle. `_reason` documents why no tenant applies; a test lists the callers. */
+  unscoped(_reason: string): UnscopedDatabase {
+    return {
+      run: (build) => this.#withConnection(() => build(this.#kysely()).execute()),
+      raw: (build) => this.#withConnection(async () => (await build(sql).execute(this.#kysely())).rows),
+      copy: (table, columns, lines) =>
+        this.#copy(`${table} (${columns.join(', ')})`, Buffer.concat(lines.flatMap((line) => [line, LINE_FEED]))),
+      copyInto: (target, rows) => this.#copy(target, rows),
+      compiled: (text, parameters) =>
+        this.#withConnection(() => this.#kysely().executeQuery(CompiledQuery.raw(text, [...parameters]))),
+    };
+  }
+
+  /** Whether a transaction of the current async context is open. */
+  get isInTransaction(): boolean {
+    return this.#transaction.getStore() !== undefined;
+  }
+
+  /** Runs `work` in the current transaction, or else in a new one. An error rolls it back and is rethrown. */
+  transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#transaction.getStore()) return work();
+    return this.#withConnection(() =>
+      this.#deps.client.transaction().execute((transaction) => this.#transaction.run(transaction, work)),
+    );
+  }
+
+  async #copy(target: string, rows: Buffer<ArrayBuffer>): Promise<void> {
+    if (this.#transaction.getStore()) throw new Error('a copy cannot join a transaction');
+    await this.#withConnection(() => this.#deps.copyInto(target, rows));
+  }
+
+  /**
+   * Runs reads like `#withConnection`, but when there is room for their rows. They are repeated if there is none left
+   * meanwhile, so that no connection is held by what waits for room.
+   */
+  #reading<Result>(reads: () => Promise<Result>, nodeId: string): Promise<Result> {
+    const waiting = this.#transaction.getStore() ? undefined : waitingRequest.getStore();
+    if (!waiting) return this.#withConnection(reads, nodeId);
+    return waiting.held.read((mayRead) =>
+      waitingRequest.run({ ...waiting, isReading: true }, () =>
+        this.#withConnection(() => (mayRead() ? reads() : Promise.reject(GIVEN_UP)), nodeId),
+      ),
+    );
+  }
+
+  /**
+   * Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. A request without
+   * a tenant waits 10 s at most, even if the server does not answer.
+   */
+  async #withConnection<Result>(work: () => Promise<Result>, nodeId?: string): Promise<Result> {
+    if (this.#transaction.getStore()) return work();
+    const waiting = waitingRequest.getStore();
+    const { connections, timedOut } = this.#deps;
+    try {
+      if (!waiting) return await connections.run(undefined, work);
+      const { held } = waiting;
+      const owner = held.nodeId;
+      const running = connections.run(owner ?? nodeId ?? UNIDENTIFIED, () => held.during(work));
+      return await (owner === undefined ? withTimeout(running, MAX_WAIT_MS, serviceUnavailable) : running);
+    } catch (error) {
+      if (isServerAway(error)) Object.assign(error, { store: 'database' });
+      throw waiting?.hasDeadline && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
+    }
+  }
+
+  async #runCompiled<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]> {
+    const isAlone = this.#transaction.getStore() === undefined;
+    const shared = isAlone && name !== undefined ? this.#shared.getStore() : undefined;
+    const run = (): Promise<{ rows: Row[] }> => {
+      const pool = isAlone ? (shared ?? this.#deps.pool) : undefined;
+      if (!pool || name === undefined) return this.#kysely().executeQuery(query);
+      const { sql: text, parameters: values } = query;
+      return pool.query<Row>({ name, text, values, request: waitingRequest.getStore() });
+    };
+    const { rows } = await (shared ? run() : this.#reading(run, nodeId));
+    return rows;
+  }
+
+  #scopedKysely(nodeId: string): ScopedKysely {
+    const dialect = scopedDialect(new NodeScope(nodeId, this.#deps.scopes), {
+      compile: (statement, queryId) => this.#kysely().getExecutor().compileQuery(statement, queryId),
+      runCompiled: <Row>(query: CompiledQuery) => {
+        const run = () => this.#kysely().executeQuery(query as CompiledQuery<Row>);
+        return query.query.kind === 'SelectQueryNode' ? this.#reading(run, nodeId) : this.#withConnection(run, nodeId);
+      },
+    });
+    return new Kysely({ dialect });
+  }
+
+  #kysely(): Kysely<Tables> {
+    return this.#transaction.getStore() ?? this.#deps.client;
+  }
+}
 
 /** What services that read or write rows by the time depend on. */
 export interface DbAndClock {
   db: Db;
   nowMs(): number;
-}
-
-/** The database as services use it: scoped to one tenant or unscoped, with transactions. */
-export type Db = TenantDb<Tables>;
-
-/** The address of a PostgreSQL server. `statementTimeoutMs` limits each statement that a request waits for. */
-interface ServerLocation {
-  url: string;
-  statementTimeoutMs?: number;
-}
-
-/**
- * Where the database is: on a PostgreSQL server, embedded in this process with its files in `dataDir`, or embedded in
- * the instance that runs on the `DATA_DIR` `instance`.
- */
-export type DatabaseLocation = ServerLocation | { dataDir: string } | { instance: string };
-
-/** An open database. An embedded one keeps the process alive until it is disposed of. */
-export interface Database extends AsyncDisposable {
-  db: Db;
-  /**
-   * Opens MikroORM on the same connections, for schema migrations: it is loaded only now, since nothing else needs it. A
-   * statement that gets no lock in time fails. The ids of the server's processes that it uses are added to `backends`.
-   */
-  openOrm(backends?: Set<number>): Promise<SqlMikroORM>;
-  /** The semaphore with a permit for each connection, shared fairly among tenants. */
-  connections: Semaphore;
-  isEmbedded: boolean;
-  /** A number that changes when another server is met at the address: it may lack what was last committed. */
-  readonly generation: number;
-  /** The metrics of the server's connections and statements; empty for an embedded database. */
-  metrics: readonly Metric[];
-  /** Checks that the database responds; rejects if it does not, or if an embedded one's disk is too full to write. */
-  checkHealth(): Promise<void>;
-}
-
-/** The path of the folder with the schema migrations. */
-export const SCHEMA_MIGRATIONS = resolve(import.meta.dirname, '../../../migrations');
-const POOL_SIZE = 10;
-/** The number of connections reserved for work of no tenant: logins, consumers, audit records. */
-const RESERVED = 2;
-/** The most statements that wait for a connection. */
-export const MAX_WAITING_STATEMENTS = 2_000;
-const CONNECT_TIMEOUT_MS = 5_000;
-/** How long closing waits for the connections to a server, in milliseconds: half of the maximum time of a stop. */
-const CLOSE_TIMEOUT_MS = 5_000;
-/** After so long a connection is replaced, so that a process in steady use follows an address that has moved. */
-const LIFETIME_SECONDS = 60;
-
-/** The tables that a tenant's queries may name. */
-const scopes: TableScopes = {
-  tenant: new Set(Object.keys(TENANT_TABLES)),
-  global: new Set(['chains', 'networks', 'network_currencies']),
-};
-
-/**
- * Opens the database. Both drivers return timestamps as PostgreSQL's text in UTC, and 64-bit integers as decimal
- * strings. The first statement connects.
- */
-export async function openDatabase(location: DatabaseLocation): Promise<Database> {
-  // Without `mayBorrow`: a tenant with long statements could not return borrowed connections when another needs them.
-  const connections = new Semaphore({
-    ...('url' in location ? { permits: POOL_SIZE, reserved: RESERVED } : { permits: 1 }),
-    maxWaiting: MAX_WAITING_STATEMENTS,
-    waitMs: MAX_WAIT_MS,
-    refusal: serviceUnavailable,
-    signalOf: requestSignal,
-  });
-  const observed = new DatabaseMetrics(POOL_SIZE, connections);
-  const { kysely, pool, servers, copyInto } = await openDriver(location, observed);
-  const limits = { connections, timedOut: gatewayTimeout };
-  const db = new TenantDb(kysely, scopes, limits, copyInto, pool);
-  return {
-    db,
-    openOrm: (backends = new Set()) =>
-      openOrm(pool ? new PostgresDialect({ pool: withLockTimeout(pool, backends) }) : kysely, location),
-    connections,
-    isEmbedded: !('url' in location),
-    get generation() {
-      return servers?.generation ?? 0;
-    },
-    metrics: 'url' in location ? observed.metrics : [],
-    async checkHealth() {
-      if ('dataDir' in location) checkFreeSpace(location.dataDir);
-      await db.unscoped('health').raw((sql) => sql`select 1`);
-    },
-    async [Symbol.asyncDispose]() {
-      servers?.stop();
-      await (pool ? closeInTime(pool) : kysely.destroy());
-    },
-  };
-}
-
-/**
- * Closes the connections to a server, those that are opening too, which Kysely's own `destroy` would never give back.
- * One that the server does not close does not delay the stop: acknowledged work is durable there.
- */
-async function closeInTime(pool: ServerPool): Promise<void> {
-  const late = new Error('connections are still open');
-  await withTimeout(pool.end(), CLOSE_TIMEOUT_MS, () => late).catch((error: unknown) => {
-    if (error !== late) throw error;
-  });
-}
-
-async function openOrm(
-  driverOptions: Kysely<Tables> | PostgresDialect,
-  location: DatabaseLocation,
-): Promise<SqlMikroORM> {
-  const { ConstraintNames, entities } = await import('../../tables/tables.ts');
-  // Each in a separate transaction: one that locks many tables would deadlock with transactions of running services.
-  const migrations = {
-    ...{ path: SCHEMA_MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true },
-    allOrNothing: false,
-  };
-  // Only the migrations create triggers and functions.
-  const schemaGenerator = { ignoreTriggers: true, ignoreRoutines: true };
-  const options = { entities, driverOptions, migrations, namingStrategy: ConstraintNames, schemaGenerator };
-  return 'url' in location
-    ? new (await import('@mikro-orm/postgresql')).MikroORM({ ...options, clientUrl: location.url })
-    : new (await import('@mikro-orm/pglite')).MikroORM({ ...options, dbName: 'postgres' });
-}
-
-/** A database as its driver opens it. */
-interface Opened {
-  kysely: Kysely<Tables>;
-  /** The driver's pool of connections to a server. */
-  pool?: ServerPool;
-  servers?: ServerWatch;
-  copyInto: CopyInto;
-}
-
-/** The types that both drivers leave as text: date, timestamp, timestamptz, interval. */
-const TEXTS = [1082, 1114, 1184, 1186];
-/**
- * How pg reads them and their arrays: as `text` (25) and `text[]` (1009). PGlite makes the reader of an array itself.
- */
-const READ_AS = new Map<number, number>([
-  ...TEXTS.map((oid) => [oid, 25] as const),
-  ...[1182, 1115, 1185, 1187].map((oid) => [oid, 1009] as const),
-]);
-
-/**
- * The types whose values PGlite makes anything but text of, and the arrays that pg reads as well. By default PGlite
- * also has a reader for the array of each of a database's 300 types of rows.
- */
-const READ_BY_PGLITE = new Set([
-  ...[16, 17, 20, 21, 23, 25, 114, 700, 701, 3802, ...TEXTS],
-  ...[199, 1000, 1001, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1115, 1182, 1185, 1187, 1231, 2951, 3807],
-]);
-
-async function openDriver(location: DatabaseLocation, observed: DatabaseMetrics): Promise<Opened> {
-  if ('url' in location) return openServer(location, observed);
-  if ('dataDir' in location) return openEmbedded(location.dataDir);
-  const { InstancePool } = await import('../embedded/instance-link.ts');
-  const pool = new InstancePool(location.instance);
-  return {
-    kysely: new Kysely({ dialect: new PostgresDialect({ pool }) }),
-    copyInto: (target, rows) => pool.copyInto(target, rows),
-  };
-}
-
-async function openServer(
-  { url, statementTimeoutMs: timeoutMs }: ServerLocation,
-  observed: DatabaseMetrics,
-): Promise<Opened> {
-  const { Pool, Query, types } = await import('pg');
-  // The statement in flight fails with the connection, and the pool replaces it. Without a listener it would end the
-  // process.
-  const isReplaced = () => undefined;
-  const options = { connectionString: inUtc(url), connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  // Its connection ends as soon as it is idle, so that each question goes where the address leads at that time.
-  const identityPool = new Pool({ ...options, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true }).on(
-    'error',
-    isReplaced,
-  );
-  const servers = new ServerWatch(identityPool);
-  const pool = new Pool({
-    ...options,
-    keepAlive: true,
-    pipeline: true,
-    max: POOL_SIZE,
-    maxLifetimeSeconds: LIFETIME_SECONDS,
-    onConnect: (client) => servers.admit(client as PoolClient),
-    types: { getTypeParser: (oid, format) => types.getTypeParser((READ_AS.get(oid) ?? oid) as typeof oid, format) },
-  });
-  pool.on('error', isReplaced).on('connect', (client) => client.on('error', isReplaced));
-  countRows(pool, Query as unknown as DriverQueryClass, requestOf);
-  observed.watch(pool, servers);
-  closeDeadConnections(pool);
-  const hasDeadline = (statement: unknown) => requestOf(statement)?.hasDeadline === true;
-  if (timeoutMs !== undefined) limitStatements(pool, { timeoutMs, hasDeadline });
-  return {
-    kysely: new Kysely({ dialect: new PostgresDialect({ pool }) }),
-    pool,
-    servers,
-    copyInto: (target, rows) => copyFrom(pool, `copy ${target} from stdin`, rows),
-  };
-}
-
-/**
- * Returns a database URL with `timezone=UTC` appended to its `options`, since PostgreSQL uses a setting's last value.
- */
-function inUtc(text: string): string {
-  const url = new URL(text);
-  const options = url.searchParams.get('options') ?? '';
-  url.searchParams.set('options', `${options} -c timezone=UTC`.trim());
-  return url.href;
-}
-
-async function openEmbedded(dataDir: string): Promise<Opened> {
-  const [{ PGlite }, { pgliteCode }] = await Promise.all([
-    import('@electric-sql/pglite'),
-    import('../embedded/pglite-code.ts'),
-  ]);
-  const text = (value: string) => value;
-  let opened: Promise<PGlite> | undefined;
-  const create = async () => {
-    const created = await PGlite.create({
-      dataDir,
-      pgliteWasmModule: await pgliteCode,
-      startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', '-c', 'timezone=UTC'],
-      parsers: {
-        ...Object.fromEntries([20, ...TEXTS].map((oid) => [oid, text])),
-        17: (value: string) => Buffer.from(value.slice(2), 'hex'),
-      },
-    });
-    // PGlite copies all its readers for each statement, which takes as long as a short statement does.
-    const readers = Object.entries(created.parsers).filter(([oid]) => READ_BY_PGLITE.has(Number(oid)));
-    created.parsers = Object.fromEntries(readers);
-    return created;
-  };
-  const pglite = () => {
-    opened ??= create();
-    return opened;
-  };
-  const onCreateConnection = async (connection: Executor) => {
-    refuseWhenFull(connection, () => checkFreeSpace(dataDir));
-    countResults(connection);
-  };
-  return {
-    kysely: new Kysely({ dialect: new PGliteDialect({ pglite, onCreateConnection }) }),
-    async copyInto(target, rows) {
-      checkFreeSpace(dataDir);
-      await (await pglite()).query(`copy ${target} from '/dev/blob'`, [], { blob: new Blob([rows]) });
-    },
-  };
-}
-
-/**
- * Checks whether the database can lower-case non-ASCII letters, as searching for names requires; in the locale C it
- * cannot.
- */
-export async function knowsLetterCase(db: Db): Promise<boolean> {
-  const [row] = await db
-    .unscoped('the locale is global')
-    .raw((sql) => sql<{ known: boolean }>`select lower('ÀЖ') = 'àж' as known`);
-  return row?.known ?? false;
-}
-
-/**
- * The free space that the embedded database needs before it writes, in bytes: a segment of its write-ahead log (16 MiB)
- * and some rows. If it cannot create a segment, it hangs instead of failing.
- */
-const NEEDED_BYTES = 20 * 1024 * 1024;
-/** Matches the beginning of statements that read, control a transaction or change a setting. */
-const READS = /^\s*(?:select|with|show|begin|start|commit|rollback|savepoint|release|set)\b/i;
-/** Matches the words that make a statement write even if `READS` matches it, row locks included. */
-const WRITES = /\b(?:insert|update|delete|merge|for\s+(?:key\s+)?share)\b/i;
-
-/** Thrown when the disk is too full for another write. `code` is PostgreSQL's SQLSTATE for a full disk. */
-export class DiskFullError extends Error {
-  override name = 'DiskFullError';
-  readonly code = '53100';
-}
-
-/**
- * Checks that a folder's disk has enough free space for the embedded database to write. @throws DiskFullError if not.
- */
-function checkFreeSpace(folder: string): void {
-  const { bavail, bsize } = statfsSync(folder);
-  if (bavail * bsize >= NEEDED_BYTES) return;
-  throw new DiskFullError(
-    `the disk of ${folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB free: free disk space`,
-  );
-}
-
-/** A database connection of Kysely, reduced to the method that runs statements. */
-export interface Executor {
-  executeQuery(query: { sql: string }, ...args: unknown[]): Promise<unknown>;
-}
-
-/** Makes a connection count the rows of each statement that a request waits for, once they are read. */
-function countResults(connection: Executor): void {
-  const execute = connection.executeQuery.bind(connection);
-  connection.executeQuery = async (query, ...args) => {
-    const result = await execute(query, ...args);
-    const error = heldMemory()?.add(jsonLength(result), false);
-    if (error) throw error;
-    return result;
-  };
-}
-
-/**
- * Makes a connection call `check` before each statement that may write; if `check` throws, the statement is refused
- * with that error. Reads, and statements that end a transaction, are never refused.
- */
-export function refuseWhenFull(connection: Executor, check: () => void): void {
-  const execute = connection.executeQuery.bind(connection);
-  connection.executeQuery = async (query, ...args) => {
-    if (!READS.test(query.sql) || WRITES.test(query.sql)) check();
-    return execute(query, ...args);
-  };
 }

@@ -1,7 +1,6 @@
 import { identifierKey } from '../../lib/identifier-key.ts';
-import { Refusal } from '../errors.ts';
+import { Refusal, sqlState, UNIQUE_VIOLATION } from '../errors.ts';
 import type { Db } from './database.ts';
-import { sqlState, UNIQUE_VIOLATION } from './sql-state.ts';
 
 /**
  * A column whose texts are unique within a tenant by their keys. Rows of 0.1.0 may have one key: a second column numbers

@@ -2,7 +2,6 @@ import type {
   Compilable,
   Expression,
   ExpressionBuilder,
-  Kysely,
   ReferenceExpression,
   SelectQueryBuilder,
   SqlBool,
@@ -11,9 +10,7 @@ import type {
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isUuid } from '../../lib/input.ts';
 import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead } from '../../lib/keyset.ts';
-import type { Tables } from '../../tables/tables.ts';
-import type { Db } from './database.ts';
-import type { Scoped } from './tenant-db.ts';
+import type { Db, ScopedKysely, ScopedTables } from './database.ts';
 
 /** Returns the `like` pattern for texts that contain `part`, with its `\`, `%` and `_` escaped. */
 export function containing(part: string): string {
@@ -61,9 +58,6 @@ export function keysetPage<DB, TB extends keyof DB, Row>(
     .$call((q) => (id === undefined ? q : q.orderBy(id, direction)))
     .limit(size);
 }
-
-type ScopedTables = Scoped<Tables>;
-type ScopedKysely = Kysely<ScopedTables>;
 
 /** Builds the query for all rows that a list can have, with every column that is read. */
 type Rows<DB, TB extends keyof DB, Row> = (k: ScopedKysely) => SelectQueryBuilder<DB, TB, Row>;

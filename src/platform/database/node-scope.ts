@@ -30,6 +30,7 @@ import {
   WhereNode,
   type WithNode,
 } from 'kysely';
+import { isObject } from '../../lib/json.ts';
 
 /** Thrown for a query that cannot be scoped to one tenant: a bug in the program, never a caller's mistake. */
 export class NodeScopeError extends Error {
@@ -89,7 +90,11 @@ function insertedRows(
   if (!columns || !values || !ValuesNode.is(values)) throw refusal('an insert without a list of values');
   const at = columns.findIndex((column) => column.column.name === NODE_ID);
   if (at >= 0) {
-    for (const row of values.values) refuseOther(row.values[at], nodeId);
+    for (const row of values.values) {
+      const value: unknown = row.values[at];
+      const insertedNodeId = isObject(value) && value.kind === 'ValueNode' ? value.value : value;
+      if (insertedNodeId !== nodeId) throw new NodeScopeError('an inserted row belongs to another tenant');
+    }
     return { columns, values };
   }
   const rows = values.values.map((row) =>
@@ -98,15 +103,6 @@ function insertedRows(
       : ValueListNode.create([...row.values, ValueNode.create(nodeId)]),
   );
   return { columns: [...columns, ColumnNode.create(NODE_ID)], values: ValuesNode.create(rows) };
-}
-
-function refuseOther(value: unknown, nodeId: string): void {
-  const insertedNodeId = isValueNode(value) ? value.value : value;
-  if (insertedNodeId !== nodeId) throw new NodeScopeError('an inserted row belongs to another tenant');
-}
-
-function isValueNode(value: unknown): value is ValueNode {
-  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'ValueNode';
 }
 
 /** The tables that a tenant's queries may name; a table in neither set is refused. */

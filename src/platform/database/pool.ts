@@ -5,10 +5,10 @@ import { from } from 'pg-copy-streams';
 import type { Metric } from 'prom-client';
 import { durations, gauge, gauges } from '../../lib/meters.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
-import type { WaitingRequest } from '../waiting-request.ts';
+import { sqlState } from '../errors.ts';
+import type { WaitingRequest } from '../held-memory.ts';
+import type { StatementConnection, StatementPool } from './database.ts';
 import { READ_ONLY, type ServerConnection, type ServerWatch } from './server-watch.ts';
-import { sqlState } from './sql-state.ts';
-import type { StatementConnection, StatementPool } from './tenant-db.ts';
 
 type Query = (text: unknown, ...args: unknown[]) => unknown;
 

@@ -1,4 +1,4 @@
-import type { SqlTag } from './tenant-db.ts';
+import type { SqlTag } from './database.ts';
 
 const SPECIAL = /["\\]/;
 

@@ -1,8 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { type Database, type Db, SCHEMA_MIGRATIONS } from './database.ts';
-import { DEADLOCK, LOCK_TIMEOUT, sqlState } from './sql-state.ts';
+import { DEADLOCK, LOCK_TIMEOUT, sqlState } from '../errors.ts';
+import type { Db } from './database.ts';
+import { type Database, SCHEMA_MIGRATIONS } from './open-database.ts';
 
 /** Not the number of 0.1.0: a statement that waits for a lock holds up the concurrent build of an index for ever. */
 const LOCK = 4_273_007;

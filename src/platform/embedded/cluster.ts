@@ -60,7 +60,8 @@ export function clusterIdentity(dataDir: string, known: string | undefined): str
     const isUnused = system === '0' && name !== redo && header.every((byte) => byte === 0);
     if (system === undefined || (system === '0' && !isUnused)) throw damaged(dataDir, name);
     if (isUnused || system === identity) continue;
-    throw foreignDirectory(dataDir, known === system ? 'global/pg_control' : name);
+    const foreign = known === system ? 'global/pg_control' : name;
+    throw notWhole(dataDir, `${PARTS.cluster}/${foreign} belongs to another installation`);
   }
   return identity;
 }
@@ -104,10 +105,6 @@ function readHeader(path: string): Buffer {
 
 function damaged(dataDir: string, name: string): Error {
   return notWhole(dataDir, `${PARTS.cluster}/${name} is damaged`);
-}
-
-function foreignDirectory(dataDir: string, name: string): Error {
-  return notWhole(dataDir, `${PARTS.cluster}/${name} belongs to another installation`);
 }
 
 /**

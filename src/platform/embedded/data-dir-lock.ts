@@ -8,21 +8,17 @@ import { StartError } from '../errors.ts';
  * @throws StartError if the folder cannot be used.
  */
 export function lockDataDir(dataDir: string): Disposable | undefined {
-  const lock = createLock(dataDir, join(dataDir, 'lock'));
-  return lock && { [Symbol.dispose]: () => lock.release() };
+  try {
+    makeFolder(dataDir);
+    const lock = FileLock.create(join(dataDir, 'lock'));
+    return lock && { [Symbol.dispose]: () => lock.release() };
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new StartError(`DATA_DIR ${dataDir} cannot be used (${reason}): set it to a writable folder`);
+  }
 }
 
 /** Makes the error of a process that needs `DATA_DIR` for itself while another one runs on it. */
 export function inUse(dataDir: string, advice: string): StartError {
   return new StartError(`another Portcullis is running on ${dataDir}: ${advice}`);
-}
-
-function createLock(dataDir: string, path: string): FileLock | undefined {
-  try {
-    makeFolder(dataDir);
-    return FileLock.create(path);
-  } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new StartError(`DATA_DIR ${dataDir} cannot be used (${reason}): set it to a writable folder`);
-  }
 }

@@ -4,30 +4,19 @@ import { counterBy } from '../../lib/meters.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import type { TracingConfig } from '../config/config.ts';
 
-/** Returns a log that adds the id of the current trace to each line. */
-function tracedLog(log: Log, tracer: Tracer): Log {
-  return withFields(log, (fields) => {
-    const trace_id = tracer.activeTraceId;
-    return trace_id === undefined ? fields : { trace_id, ...fields };
-  });
-}
-
-/** The tracing of a process, which may be off. */
-export interface Tracing {
+/** Opens tracing if it is configured. Spans that still wait are sent when the stack is disposed of. */
+export async function openTracing(
+  config: TracingConfig | undefined,
+  { log, version }: { log: Log; version: string },
+  stack: AsyncDisposableStack,
+): Promise<{
   /** The tracer; undefined if tracing is off, in which case OpenTelemetry is not loaded. */
   tracer: Tracer | undefined;
   /** The log to use for traced work; if tracing is on, its lines have the trace's id. */
   log: Log;
   /** The counter of completed spans, by whether the collector has accepted them. */
   exported: Counter<'outcome'>;
-}
-
-/** Opens tracing if it is configured. Spans that still wait are sent when the stack is disposed of. */
-export async function openTracing(
-  config: TracingConfig | undefined,
-  { log, version }: { log: Log; version: string },
-  stack: AsyncDisposableStack,
-): Promise<Tracing> {
+}> {
   const exported = counterBy('outcome', ['taken', 'lost'], {
     name: 'portcullis_spans_exported_total',
     help: 'Finished spans, by outcome (taken by the collector, lost).',
@@ -44,5 +33,9 @@ export async function openTracing(
     if (isRefused && !wasRefused) log.warn({ spans }, 'trace collector rejects spans; dropping them');
   });
   stack.defer(() => tracer.stop());
-  return { tracer, log: tracedLog(log, tracer), exported };
+  const tracedLog = withFields(log, (fields) => {
+    const { activeTraceId: trace_id } = tracer;
+    return trace_id === undefined ? fields : { trace_id, ...fields };
+  });
+  return { tracer, log: tracedLog, exported };
 }

@@ -33,7 +33,7 @@ import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { refuse } from '../../../src/gateway/exchange/responses.ts';
 import { PageCursors } from '../../../src/lib/keyset.ts';
 import type { Log } from '../../../src/lib/log.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/open-database.ts';
 import { MemoryAccounts } from '../../../src/platform/held-memory.ts';
 import { auditErasureIn, SEAL_KEY } from '../harness/audit-seals.ts';
 import { beforeTests } from '../harness/before-tests.ts';

@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { migrateByOwner } from '../../../src/app/database-roles.ts';
-import { openDatabase } from '../../../src/platform/database/database.ts';
-import type { UnscopedDatabase } from '../../../src/platform/database/tenant-db.ts';
-import type { Tables } from '../../../src/tables/tables.ts';
+import type { UnscopedDatabase } from '../../../src/platform/database/database.ts';
+import { openDatabase } from '../../../src/platform/database/open-database.ts';
 import { blocksOf } from '../docs/markdown.ts';
 import type { Portcullis } from '../harness.ts';
 import { dropDatabase, type PostgresClient, withPostgres } from '../services/pg-client.ts';
@@ -28,7 +27,7 @@ export async function ensureServiceRole(client: PostgresClient): Promise<void> {
 /** Works on an instance's database as the owner of its tables, for what the role of services may not do. */
 export async function asOwner<Result>(
   { service, env }: Portcullis,
-  work: (door: UnscopedDatabase<Tables>) => Promise<Result>,
+  work: (door: UnscopedDatabase) => Promise<Result>,
 ): Promise<Result> {
   const { database } = service.context;
   if (database.isEmbedded) return work(database.db.unscoped('test'));

@@ -4,7 +4,7 @@ import { constants, cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { inject } from 'vitest';
-import { type Database, openDatabase } from '../../../src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../../src/platform/database/open-database.ts';
 import { migrate } from '../../../src/platform/database/schema-migrations.ts';
 import { freshDatabase } from '../services/isolation.ts';
 import { dropDatabase, type PostgresClient, withPostgres } from '../services/pg-client.ts';

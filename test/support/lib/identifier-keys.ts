@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { identifierKey } from '../../../src/lib/identifier-key.ts';
-import type { Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/open-database.ts';
 
 /** Every code point that a text in the database can have. */
 export function* codePoints(): Generator<number> {

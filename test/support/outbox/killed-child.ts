@@ -3,7 +3,7 @@ import { EmbeddedBus } from '../../../src/events/bus/embedded-bus.ts';
 import { OutboxRelay } from '../../../src/events/outbox/outbox.ts';
 import { UserMigrations } from '../../../src/features/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../../src/lib/log.ts';
-import { openDatabase } from '../../../src/platform/database/database.ts';
+import { openDatabase } from '../../../src/platform/database/open-database.ts';
 import { steppedDb } from '../user-migrations/stepped-db.ts';
 
 /** A process that migrates users of a node, or relays what waits, and kills itself before its nth step. */

@@ -8,7 +8,8 @@ import {
   TABLES,
 } from '../../../src/features/reference/reference.rules.ts';
 import { Reference } from '../../../src/features/reference/reference.service.ts';
-import type { Database, Db } from '../../../src/platform/database/database.ts';
+import type { Db } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/open-database.ts';
 
 export const NOW = '2026-11-21T12:00:00.000Z';
 const AT = '2026-01-05T09:30:00.123456Z';

@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Kysely } from 'kysely';
-import type { Db } from '../../../src/platform/database/database.ts';
-import type { Scoped } from '../../../src/platform/database/tenant-db.ts';
-import type { Tables } from '../../../src/tables/tables.ts';
+import type { Db, ScopedKysely } from '../../../src/platform/database/database.ts';
 
 const AT = '2026-11-21T10:30:00Z';
 const TABLES = ['accounts', 'assets', 'networks', 'users', 'wallet_networks', 'wallets'] as const;
 
-export type Query<Row = object> = (k: Kysely<Scoped<Tables>>) => { execute(): Promise<Row[]> };
+export type Query<Row = object> = (k: ScopedKysely) => { execute(): Promise<Row[]> };
 
 /** The ids of one node's rows. */
 export interface NodeRows {
@@ -90,7 +87,7 @@ export function withoutTheOther(db: Db, { mine, other }: Pick<TwoNodes, 'mine' |
     for (const table of ['wallet_networks', 'wallets', 'accounts', 'users', 'assets'] as const) {
       await door.run((k) => k.deleteFrom(table).where('node_id', '=', other.nodeId));
     }
-    return door.run((k) => query(k as unknown as Kysely<Scoped<Tables>>));
+    return door.run((k) => query(k as unknown as ScopedKysely));
   });
 }
 

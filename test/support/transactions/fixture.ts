@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Delivery, NewTransaction } from '../../../src/features/transactions/notification.input.ts';
 import { Transactions } from '../../../src/features/transactions/transactions.service.ts';
 import type { TransactionTopic } from '../../../src/features/transactions/type-codes.rules.ts';
-import type { Database, Db } from '../../../src/platform/database/database.ts';
+import type { Db } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/open-database.ts';
 import { beforeTests } from '../harness/before-tests.ts';
 
 export const ADMIN: TransactionTopic = 'transactions.admin';

@@ -1,4 +1,4 @@
-import type { Database } from '../../../src/platform/database/database.ts';
+import type { Database } from '../../../src/platform/database/open-database.ts';
 
 /** Every version of a rule as the table has it, oldest first. */
 export function versionsOf({ db }: Pick<Database, 'db'>, ruleId: string) {

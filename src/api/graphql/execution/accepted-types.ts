@@ -5,15 +5,6 @@ export const SSE = 'text/event-stream';
 export const JSON_TYPE = 'application/json';
 export const GRAPHQL_TYPE = 'application/graphql-response+json';
 
-/** A range of an Accept header that matches a media type (RFC 9110 section 12.5.1). */
-interface AcceptedRange {
-  /** 0 if the client does not accept the type. */
-  weight: number;
-  /** Its place in the header. */
-  position: number;
-  isNamed: boolean;
-}
-
 /** How many ranges of a header, and parts of a range, are read. Browsers send about eight; what follows is ignored. */
 const MAX_PARTS = 64;
 
@@ -24,8 +15,14 @@ export function rangesOf(accept: string): readonly string[][] {
     .map((range) => range.split(';', MAX_PARTS).map((part) => part.trim().toLowerCase()));
 }
 
-/** Returns the most specific of the ranges that match a media type; undefined if none does. */
-export function acceptedRange(ranges: readonly string[][], type: string): AcceptedRange | undefined {
+/**
+ * Returns the most specific of the ranges that match a media type (RFC 9110 section 12.5.1), with its place in the header;
+ * undefined if none does. Its weight is 0 if the client does not accept the type.
+ */
+export function acceptedRange(
+  ranges: readonly string[][],
+  type: string,
+): { weight: number; position: number; isNamed: boolean } | undefined {
   for (const name of [type, type.replace(/\/.*/, '/*'), '*/*']) {
     const position = ranges.findIndex(([range]) => range === name);
     const weight = ranges[position]?.find((part) => part.startsWith('q='))?.slice(2) ?? 1;
@@ -34,20 +31,8 @@ export function acceptedRange(ranges: readonly string[][], type: string): Accept
   return undefined;
 }
 
-/** What a client accepts for the result of an operation. */
-export interface Accepted {
-  /** The JSON type that the client names; undefined if it names none, and accepts or gets `application/json`. */
-  json: typeof JSON_TYPE | typeof GRAPHQL_TYPE | undefined;
-  /** Whether it accepts an event stream. */
-  takesStream: boolean;
-  /** Whether it prefers an event stream to JSON. */
-  prefersStream: boolean;
-  /** Whether it rejects each type. A client that names only types of other kinds gets JSON. */
-  isNone: boolean;
-}
-
-/** Reads an Accept header; an absent or empty one accepts anything. */
-export function acceptedTypes(accept = ''): Accepted {
+/** Returns what an Accept header accepts for the result of an operation; an absent or empty one accepts anything. */
+export function acceptedTypes(accept = '') {
   const ranges = rangesOf(accept.trim() === '' ? '*/*' : accept);
   const weightOf = (type: string) => acceptedRange(ranges, type)?.weight ?? 0;
   const types = [JSON_TYPE, GRAPHQL_TYPE] as const;
@@ -58,9 +43,13 @@ export function acceptedTypes(accept = ''): Accepted {
     .sort((a, b) => Number(b.isNamed) - Number(a.isNamed) || (a.position ?? 0) - (b.position ?? 0));
   const isNamed = first?.isNamed || (first !== undefined && first.type !== JSON_TYPE);
   return {
+    /** The JSON type that the client names; undefined if it names none, and accepts or gets `application/json`. */
     json: isNamed ? first?.type : undefined,
+    /** Whether it accepts an event stream. */
     takesStream: weightOf(SSE) > 0,
+    /** Whether it prefers an event stream to JSON. */
     prefersStream: weightOf(SSE) > best,
+    /** Whether it rejects each type. A client that names only types of other kinds gets JSON. */
     isNone: best === 0 && weightOf(SSE) === 0 && types.some((type) => acceptedRange(ranges, type) !== undefined),
   };
 }

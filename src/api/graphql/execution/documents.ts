@@ -10,7 +10,7 @@ import {
 } from 'graphql';
 import type { Principal } from '../../../access/identity/callers.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import type { KnownMembers } from '../../../lib/json.ts';
+import { type KnownMembers, parsedOrNone } from '../../../lib/json.ts';
 
 /** The members of an operation that GraphQL knows; none of its variables may be repeated. */
 export const KNOWN_MEMBERS = {
@@ -56,11 +56,6 @@ export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, 
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
 }
 
-/** Returns the operations of a document, in their order. */
-export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
-  return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
-}
-
 /** Returns the variables that an operation declares. Nothing uses any other. */
 export function declaredVariables(
   operation: OperationDefinitionNode | null | undefined,
@@ -93,11 +88,8 @@ export function areVariablesGood(
   variables: Readonly<Record<string, unknown>>,
 ): boolean {
   if (variableDefinitions.length === 0) return true;
-  try {
-    // One error is enough: each message quotes the whole object that it concerns.
-    const options = { maxErrors: 0, hideSuggestions: true };
-    return getVariableValues(schema, variableDefinitions, variables, options).errors === undefined;
-  } catch {
-    return false;
-  }
+  // One error is enough: each message quotes the whole object that it concerns.
+  const options = { maxErrors: 0, hideSuggestions: true };
+  const values = parsedOrNone(() => getVariableValues(schema, variableDefinitions, variables, options));
+  return values !== undefined && values.errors === undefined;
 }

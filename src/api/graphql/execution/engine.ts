@@ -6,7 +6,9 @@ import {
   execute,
   executeSubscriptionEvent,
   GraphQLError,
+  type GraphQLFieldMap,
   type GraphQLSchema,
+  getOperationAST,
   NoSchemaIntrospectionCustomRule,
   parse,
   type Source,
@@ -17,26 +19,34 @@ import {
 } from 'graphql';
 import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audit/noted-users.ts';
 import type { Clock } from '../../../events/streams/clock.ts';
+import {
+  ERASED_BODY,
+  ERASED_MESSAGE,
+  IDEMPOTENCY_KEY,
+  type KeyedRequest,
+  type StoredResponse,
+} from '../../../idempotency/idempotent-responses.ts';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
-import { runCooperatively } from '../../../lib/yielding.ts';
-import { heldMemory } from '../../../platform/waiting-request.ts';
-import { freshContext, type GraphqlContext } from '../kit/resolvers.ts';
-import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
-import { withIdempotency } from './keyed-execution.ts';
+import { limitedJson, runCooperatively } from '../../../lib/yielding.ts';
+import { heldMemory } from '../../../platform/held-memory.ts';
+import type { FeatureServices } from '../../shared/services.ts';
+import { traitsOf } from '../kit/builder.ts';
+import { callerOf, freshContext, type GraphqlContext } from '../kit/resolvers.ts';
+import {
+  areVariablesGood,
+  badRequest,
+  fragmentsOf,
+  limitError,
+  type OperationRequest,
+  rootFieldsOf,
+} from './documents.ts';
+import { MAX_RESULT_BYTES, type MaskedResult, originOf, pageTooLarge } from './error-masking.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { EventExecutions, type EventSource, resultKeyOf, SharedResults } from './shared-results.ts';
 
 /** The maximum number of lexical tokens in a document. */
 const MAX_TOKENS = 1_000;
-
-/**
- * Checks whether a document may have more than 1,000 comments: the parser makes a token of each, but does not count it.
- * A `#` inside a string counts as well.
- */
-function hasManyComments(document: string): boolean {
-  return document.split('#', MAX_TOKENS + 2).length > MAX_TOKENS + 1;
-}
 
 /** The beginning of the parser's error for too many tokens, which only its message identifies. */
 const TOO_MANY_TOKENS = `Syntax Error: Document contains more than ${MAX_TOKENS} tokens`;
@@ -99,7 +109,9 @@ async function executed(args: ExecutionArgs, operations: Pick<CompiledOperations
 }
 
 function parseWithinLimits(source: string | Source): DocumentNode {
-  if (hasManyComments(typeof source === 'string' ? source : source.body)) {
+  // The parser makes a token of each comment, but does not count it. A `#` inside a string counts as well.
+  const text = typeof source === 'string' ? source : source.body;
+  if (text.split('#', MAX_TOKENS + 2).length > MAX_TOKENS + 1) {
     throw limitError(`the document has more than ${MAX_TOKENS} comments`);
   }
   try {
@@ -168,11 +180,6 @@ export function subscriptionBytes({
 
 const NOTED = Symbol('noted users');
 
-/** Returns the users that the execution of an event has noted, for all subscribers that share its result. */
-function notedIn(result: object): Iterable<string> {
-  return NOTED in result ? (result[NOTED] as Set<string>) : [];
-}
-
 /**
  * Returns the results of a subscription's events, each executed in the async context of its reader. Counts the memory of a
  * result until the next one is asked for, since it has been sent by then. If the memory is needed for others, the
@@ -197,7 +204,8 @@ function resultsOf(
         const result = done ? undefined : await resultOf(event);
         if (held?.refusal) throw held.refusal;
         if (!result) return { done: true, value: undefined };
-        noteUsers(notedIn(result), notes);
+        // Those that the execution of the event has noted, for all subscribers that share its result.
+        if (NOTED in result) noteUsers(result[NOTED] as Set<string>, notes);
         return { done: false, value: result };
       } catch (error) {
         giveUp();
@@ -221,4 +229,96 @@ async function execution(args: ValidatedSubscriptionArgs): Promise<ExecutionResu
   const event = { ...args, contextValue, externalAbortSignal: undefined };
   const result = await notingUsers(notes, () => executeSubscriptionEvent(event));
   return notes.notedUsers ? Object.assign(result, { [NOTED]: notes.notedUsers }) : result;
+}
+
+/**
+ * Thrown in a trial where a field takes a service, so that it has passed its permission and the validation of its
+ * arguments; and to roll back a mutation that was refused.
+ */
+class StoppedError extends Error {}
+
+const UNREACHABLE = new Proxy({} as FeatureServices, {
+  get() {
+    throw new StoppedError();
+  },
+});
+
+/**
+ * Executes an operation. A mutation that came with an idempotency key is executed once, in the transaction that stores
+ * its result; a repetition gets that result, with the text of the first response. A refusal, a result with errors and
+ * one that is too long roll back and leave the key free; the documented reasons of a migration are stored. Errors are
+ * returned, not thrown, because on a WebSocket what is thrown closes the socket.
+ */
+export async function withIdempotency(
+  args: ExecutionArgs,
+  execute: (args: ExecutionArgs) => Promise<ExecutionResult>,
+): Promise<MaskedResult> {
+  const mutations = args.schema.getMutationType()?.getFields() ?? {};
+  const request = keyedRequest(args, mutations);
+  if (request instanceof GraphQLError) return { errors: [request] };
+  if (!request) return execute(args);
+  const context = args.contextValue as GraphqlContext;
+  callerOf(context).hasIdempotencyKey = true;
+  const { idempotentResponses } = context.services;
+  const wrap = traitsOf(mutations[request.path]).idempotent?.(context.services);
+  // As on REST, permission and validation are checked before the key.
+  const trial = await execute({ ...args, contextValue: { ...context, services: UNREACHABLE } });
+  if (!trial.errors?.some((error) => originOf(error) instanceof StoppedError)) return trial;
+  let unstoredResult: MaskedResult | undefined;
+  async function work(): Promise<StoredResponse> {
+    const result = await execute(args);
+    const body = await limitedJson(result, MAX_RESULT_BYTES, heldMemory());
+    const isRefused = result.errors !== undefined || callerOf(context).isRefused;
+    if (body !== undefined && !isRefused) return { status: 200, headers: {}, body };
+    unstoredResult = body === undefined ? pageTooLarge() : result.errors ? { ...result, data: null } : result;
+    throw new StoppedError();
+  }
+  try {
+    const { body } = await idempotentResponses.respond(request, work, (run) =>
+      wrap ? wrap(request.nodeId, run) : run(),
+    );
+    if (body === ERASED_BODY) {
+      return { data: null, errors: [new GraphQLError(ERASED_MESSAGE, { extensions: { code: 'ERASED' } })] };
+    }
+    return { data: null, stringify: () => body ?? '{}' };
+  } catch (error) {
+    if (unstoredResult) return unstoredResult;
+    return { data: null, errors: [new GraphQLError('the mutation failed', { cause: error })] };
+  }
+}
+
+/**
+ * Returns the request that the idempotency key of a mutation stands for; undefined for one without, and for a query; an
+ * error for a key that is malformed or not taken there.
+ */
+function keyedRequest(
+  { document, operationName, contextValue }: ExecutionArgs,
+  mutations: GraphQLFieldMap<unknown, unknown>,
+): KeyedRequest | GraphQLError | undefined {
+  const { exchange, isLater, bearer, body, params } = contextValue as OperationRequest &
+    GraphqlContext & {
+      /** The body of a POST with JSON. */
+      body?: Buffer;
+      params: object;
+    };
+  const [key, ...otherKeys] = exchange.req.headersDistinct['idempotency-key'] ?? [];
+  const operation = getOperationAST(document, operationName);
+  if (key === undefined || operation?.operation !== 'mutation') return undefined;
+  const names = rootFieldsOf(document, operation).filter((name) => name !== '__typename');
+  const [path = ''] = names;
+  const keyed = Object.keys(mutations).filter((name) => traitsOf(mutations[name]).idempotent);
+  const fault =
+    otherKeys.length > 0 || !IDEMPOTENCY_KEY.test(key)
+      ? 'must be 1 to 255 printable ASCII characters, once'
+      : isLater
+        ? 'is only for operations over HTTP, not over a WebSocket'
+        : names.length !== 1
+          ? `is for operations with a single mutation; this one has ${names.length} root fields`
+          : !keyed.includes(path) && `is not supported for ${path}, only for ${keyed.join(', ')}`;
+  if (fault) return badRequest(`Idempotency-Key ${fault}`);
+  const { nodeId, subject, clientId } = bearer;
+  return {
+    ...{ nodeId, subject, clientId, method: 'GraphQL', path, key },
+    bytes: body ?? Buffer.from(JSON.stringify(params)),
+  };
 }

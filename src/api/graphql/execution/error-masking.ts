@@ -1,13 +1,78 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLErrorOptions, type GraphQLFormattedError } from 'graphql';
+import { InvalidTokenError } from '../../../access/identity/callers.ts';
+import { CursorExpiredError, SlowConsumerError, StreamStoppedError } from '../../../events/streams/event-log.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { isShort, limitedJson, SLICE_LENGTH } from '../../../lib/json-slices.ts';
+import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
-import { runCooperatively } from '../../../lib/yielding.ts';
+import { isShort, limitedJson, runCooperatively, SLICE_LENGTH } from '../../../lib/yielding.ts';
 import { Refusal, type RefusalCode } from '../../../platform/errors.ts';
-import { heldMemory } from '../../../platform/waiting-request.ts';
-import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
+import { heldMemory } from '../../../platform/held-memory.ts';
+import type { InputIssue } from '../kit/resolvers.ts';
+
+/** The longest reason of an operation, in characters. */
+const MAX_REASON = 500;
+
+/**
+ * Returns why an operation was refused, for the log and the audit record: the codes of its errors, each with the missing
+ * permission or the arguments at fault, never with a value.
+ */
+export function reasonIn(errors: readonly GraphQLError[]): string {
+  const reasons = errors.map(({ extensions: { code = 'INVALID', permission = '', issues } }) => {
+    const members = Array.isArray(issues) ? issues.map(({ path }: InputIssue) => path.join('.')) : [permission];
+    return [code, ...members].join(' ').trim();
+  });
+  return [...new Set(reasons)].join(', ').slice(0, MAX_REASON);
+}
+
+/**
+ * Returns an error in the form that a client may see, if it is a GraphQL error of the engine or a field, or a refusal
+ * by the domain, an event stream or a client guard. Returns undefined for an unexpected error.
+ */
+export function shownError(error: unknown): GraphQLError | undefined {
+  const origin = originOf(error);
+  return error instanceof GraphQLError && origin instanceof GraphQLError ? error : refusedError(origin, placeOf(error));
+}
+
+/** Returns where an error happened: its location in the document and its path in the result. */
+export function placeOf(error: unknown): GraphQLErrorOptions {
+  if (!(error instanceof GraphQLError)) return {};
+  const { nodes, source, positions, path } = error;
+  return { nodes, source, positions, path };
+}
+
+/** Returns the innermost error that GraphQL errors wrap, or the error itself. */
+export function originOf(error: unknown): unknown {
+  const cause = error instanceof GraphQLError ? (error.cause ?? error.originalError) : undefined;
+  return cause === undefined ? error : originOf(cause);
+}
+
+/** The codes of the errors that a refusal outside a union becomes; others are masked. */
+const CODES: Partial<Record<RefusalCode, string>> = {
+  not_found: 'NOT_FOUND',
+  page_too_large: 'PAGE_TOO_LARGE',
+  forbidden: 'FORBIDDEN',
+  mtls_required: 'FORBIDDEN',
+  ip_not_allowed: 'FORBIDDEN',
+  idempotency_conflict: 'IDEMPOTENCY_CONFLICT',
+  rate_limit_exceeded: 'RATE_LIMITED',
+  monthly_limit_exceeded: 'RATE_LIMITED',
+};
+
+function refusedError(error: unknown, options: GraphQLErrorOptions): GraphQLError | undefined {
+  const coded = (message: string, code: string | undefined, more = {}) =>
+    new GraphQLError(message, { ...options, extensions: { code, ...more } });
+  if (error instanceof CursorExpiredError) return coded('cursor_expired', 'CURSOR_EXPIRED');
+  if (error instanceof SlowConsumerError) return coded('slow_consumer', 'SLOW_CONSUMER');
+  if (error instanceof StreamStoppedError) return coded(error.message, 'STOPPING');
+  if (error instanceof InvalidTokenError) return coded(error.description, 'UNAUTHENTICATED');
+  if (!(error instanceof Refusal)) return undefined;
+  const code = CODES[error.code];
+  if (error.code === 'idempotency_conflict') return coded(error.message, code, { http: { status: statusOf(error) } });
+  const { retryAfterSeconds: retryAfter } = error.details;
+  return code === undefined ? undefined : coded(error.message, code, retryAfter === undefined ? {} : { retryAfter });
+}
 
 const SYNTAX_ERROR = 'Syntax Error: ';
 /**
@@ -132,7 +197,9 @@ export class ErrorMask {
     const { errors: unmasked, ...withoutErrors } = result;
     const logged = new Set<unknown>();
     const held = heldMemory();
-    if (maxBytes > SHORT_BYTES && isShort(withoutErrors) && isShort(unmasked?.map(weighed))) {
+    // What of an error its length depends on.
+    const errorParts = unmasked?.map(({ message, path, extensions }) => [message, path, extensions]);
+    if (maxBytes > SHORT_BYTES && isShort(withoutErrors) && isShort(errorParts)) {
       if (!unmasked) return result;
       const masked = () => ({ ...result, errors: unmasked.map((error) => this.error(error, recipient, logged)) });
       return runCooperatively(masked, held?.unstoppable, { isBegun: true });
@@ -156,11 +223,6 @@ export class ErrorMask {
       return { data: null, errors: [this.error(error, recipient, logged)] };
     }
   }
-}
-
-/** What of an error its length depends on. */
-function weighed({ message, path, extensions }: GraphQLError): unknown {
-  return [message, path, extensions];
 }
 
 /** Returns the JSON of a result. */

@@ -1,8 +1,8 @@
 import { type ExecutionArgs, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import { durations } from '../../../lib/meters.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
-import { shownError } from '../kit/graphql-errors.ts';
 import type { OperationRequest } from './documents.ts';
+import { shownError } from './error-masking.ts';
 
 const OPERATION_TYPES = ['query', 'mutation', 'subscription'];
 /**
@@ -56,7 +56,7 @@ export class OperationObserver {
     const type = operation?.operation ?? 'query';
     const span = this.#tracer && this.#start(this.#tracer, args, operation);
     const observeEnd = (errors: readonly unknown[]) => {
-      const outcome = outcomeOf(errors);
+      const outcome = errors.length === 0 ? 'ok' : errors.every((error) => shownError(error)) ? 'error' : 'failed';
       this.durations.observe({ graphql_operation_type: type, outcome }, (performance.now() - startedTick) / 1_000);
       span?.end(outcome === 'ok' ? undefined : 'graphql');
     };
@@ -93,9 +93,4 @@ export class OperationObserver {
     const attributes = { 'graphql.operation.type': type, ...(name ? { 'graphql.operation.name': name } : {}) };
     return tracer.start(type, { kind: 'internal', parent: exchange.span.traceparent, attributes });
   }
-}
-
-function outcomeOf(errors: readonly unknown[]): (typeof OPERATION_OUTCOMES)[number] {
-  if (errors.length === 0) return 'ok';
-  return errors.every((error) => shownError(error)) ? 'error' : 'failed';
 }

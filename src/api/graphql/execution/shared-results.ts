@@ -9,19 +9,15 @@ import {
   visit,
 } from 'graphql';
 import { type Clock, sleep, systemClock } from '../../../events/streams/clock.ts';
-import { OVERLOAD_MAX_MS } from '../../../events/streams/event-log.ts';
-import { SlowConsumerError } from '../../../events/streams/stream-errors.ts';
+import { OVERLOAD_MAX_MS, SlowConsumerError } from '../../../events/streams/event-log.ts';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
-import { isShort, limitedJson } from '../../../lib/json-slices.ts';
 import { Semaphore } from '../../../lib/semaphore.ts';
 import { backoffMs } from '../../../lib/work-loop.ts';
-import { runCooperatively } from '../../../lib/yielding.ts';
+import { isShort, limitedJson, runCooperatively } from '../../../lib/yielding.ts';
 import { isOverload } from '../../../platform/errors.ts';
-import type { SharedHold } from '../../../platform/held-memory.ts';
-import { heldMemory } from '../../../platform/waiting-request.ts';
-import { originOf } from '../kit/graphql-errors.ts';
+import { heldMemory, type SharedHold } from '../../../platform/held-memory.ts';
 import type { SharedPrincipal } from '../kit/resolvers.ts';
-import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';
+import { MAX_RESULT_BYTES, originOf, pageTooLarge } from './error-masking.ts';
 import type { StartDelivery } from './operation-observer.ts';
 
 /**

@@ -2,12 +2,11 @@ import type { ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { FetchAPI } from 'graphql-yoga';
 import type { AccessWatch } from '../../../access/revocation/access-watch.ts';
-import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
+import { StreamStoppedError } from '../../../events/streams/event-log.ts';
 import { recordedBytes } from '../../../gateway/exchange/capture.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
-import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
-import { runCooperatively } from '../../../lib/yielding.ts';
+import { runCooperatively, SLICE_LENGTH } from '../../../lib/yielding.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
 import { holdText, ownBytes, type SharedFrame, sharedOf } from './shared-results.ts';
 

@@ -10,7 +10,7 @@ import { type ChargedWorker, isObject, parsedOr, parseInput, readInput } from '.
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { invalidRequest, payloadTooLarge, Refusal, serviceUnavailable } from '../../../platform/errors.ts';
 import type { HeldMemory } from '../../../platform/held-memory.ts';
-import { Upload } from '../kit/upload.ts';
+import { Upload } from '../kit/resolvers.ts';
 import { KNOWN_MEMBERS } from './documents.ts';
 
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;

@@ -9,23 +9,27 @@ import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
 import ScopeAuthPlugin, { type AuthFailure } from '@pothos/plugin-scope-auth';
 import ZodPlugin from '@pothos/plugin-zod';
-import type { z } from 'zod';
+import type { GraphQLField } from 'graphql';
+import { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
-import { camelName } from '../../../lib/camel-name.ts';
 import { readField } from '../../../lib/fields.ts';
+import { issuesIn } from '../../../lib/input.ts';
 import type { Instant } from '../../../lib/instants.ts';
-import type { ExactNumber } from '../../../lib/json.ts';
-import { COUNTS_ROWS } from './field-options.ts';
+import { ExactNumber } from '../../../lib/json.ts';
+import { camelName } from '../../../lib/spelling.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
+import { heldMemory } from '../../../platform/held-memory.ts';
+import type { FeatureServices } from '../../shared/services.ts';
+import type { GraphqlContext } from './resolvers.ts';
 import {
   badInputError,
   ForbiddenError,
   forbiddenError,
   inputIssues,
   NotFoundError,
+  type Upload,
   ValidationError,
-} from './graphql-errors.ts';
-import type { GraphqlContext } from './resolvers.ts';
-import type { Upload } from './upload.ts';
+} from './resolvers.ts';
 
 /** The rows of the object types that other nouns refer to by name. Each noun declares its own. */
 // biome-ignore lint/suspicious/noEmptyInterface: nouns add to it.
@@ -279,4 +283,96 @@ export function pagesOf<Type extends ObjectParam>(builder: Builder, type: Type, 
 function missingPermission(failure: AuthFailure): string | undefined {
   if ('failures' in failure) return failure.failures.map(missingPermission).find((name) => name !== undefined);
   return 'parameter' in failure && typeof failure.parameter === 'string' ? failure.parameter : undefined;
+}
+
+/** What the engine knows of a field besides its type. */
+interface FieldTraits {
+  /**
+   * Declares a mutation that takes an idempotency key: results of others may have secrets, which are never stored. The
+   * function returns what wraps its transaction; undefined if nothing does.
+   */
+  idempotent?: (
+    services: FeatureServices,
+  ) => (<Result>(nodeId: string, work: () => Promise<Result>) => Promise<Result>) | undefined;
+  /** Whether the field counts rows. */
+  counts?: boolean;
+  /** Returns what the field costs with so many members in the lists of its arguments, in objects of a result. */
+  price?: (members: number) => number;
+}
+
+/** Returns the options of a field with traits. */
+export function traits(declared: FieldTraits) {
+  return { extensions: { traits: declared } };
+}
+
+/** Returns the traits of a field. */
+export function traitsOf(field: GraphQLField<unknown, unknown> | undefined): FieldTraits {
+  return (field?.extensions.traits ?? {}) as FieldTraits;
+}
+
+/** A mutation that takes an idempotency key, and is wrapped by nothing. */
+export const IDEMPOTENT = traits({ idempotent: () => undefined });
+
+/** A field that counts rows. */
+export const COUNTS_ROWS = traits({ counts: true });
+
+/** The member whose value is JSON and keeps the REST names inside. */
+const JSON_MEMBER = 'ruleLogic';
+
+/**
+ * Returns a schema for GraphQL from an input schema with REST names, which it takes in camelCase, and in which it reports
+ * issues. The names inside `ruleLogic` stay as they are. `run` runs the parsing.
+ */
+export function camelInput<Schema extends z.ZodType>(
+  schema: Schema,
+  run: <Value>(parse: () => Value) => Value | Promise<Awaited<Value>> = (parse) => parse(),
+): z.ZodType<z.output<Schema>> {
+  return z.unknown().transform((value, context) =>
+    run(() => {
+      const renamed = inRestNames(value);
+      const result = schema.safeParse(renamed);
+      if (result.success) return result.data;
+      for (const { path, message } of issuesIn(result.error, renamed)) {
+        context.addIssue({ code: 'custom', path: camelPath(path), message });
+      }
+      return z.NEVER;
+    }),
+  );
+}
+
+/** The type of an argument whose resolver gets `Output`. */
+type TypeOf<Output> = Output extends (infer Item)[] ? [InputRef<Item>] : InputRef<Output>;
+
+/**
+ * Returns the options of a required argument that the zod plugin parses with an input schema with REST names. The
+ * resolver gets the output of `schema`, in which the plugin then looks for the required input objects of `type`: the
+ * name of such a member must be the same in REST. Each argument is parsed in a turn of the caller.
+ */
+export function parsedArgument<Schema extends z.ZodType>(type: InputRef | [InputRef], schema: Schema) {
+  const cooperatively = camelInput(schema, (parse) => runCooperatively(parse, heldMemory(), { isBegun: true }));
+  return { required: true, validate: { schema: cooperatively }, type: type as TypeOf<z.output<Schema>> } as const;
+}
+
+function inRestNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inRestNames);
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      restName(name),
+      name === JSON_MEMBER ? member : inRestNames(member),
+    ]),
+  );
+}
+
+function restName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function camelPath(path: readonly PropertyKey[]): PropertyKey[] {
+  const end = path.indexOf(restName(JSON_MEMBER));
+  const renamed = end < 0 ? path.length : end + 1;
+  return [
+    ...path.slice(0, renamed).map((part) => (typeof part === 'string' ? camelName(part) : part)),
+    ...path.slice(renamed),
+  ];
 }

@@ -1,13 +1,125 @@
 import DataLoader from 'dataloader';
-import type { FieldNode, GraphQLResolveInfo } from 'graphql';
+import { type FieldNode, GraphQLError, type GraphQLResolveInfo } from 'graphql';
+import type { z } from 'zod';
 import { type Administrator, administratorOf } from '../../../access/administration/administration.ts';
 import type { Caller, Principal } from '../../../access/identity/callers.ts';
 import { isUuid } from '../../../lib/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageRequest } from '../../../lib/keyset.ts';
+import { camelName } from '../../../lib/spelling.ts';
 import { type NestedList, NO_ROWS, type PagedList } from '../../../platform/database/keyset-list.ts';
+import { type DuplicateReason, Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import type { FeatureServices } from '../../shared/services.ts';
-import { withoutNulls } from './field-options.ts';
-import { badInputError } from './graphql-errors.ts';
+
+/** An invalid member of an input. The path starts at the root of the input, in camelCase. */
+export interface InputIssue {
+  path: string[];
+  message: string;
+}
+
+/** The union member of mutations for an invalid input. */
+export class ValidationError extends Error {
+  override name = 'ValidationError';
+  readonly issues: InputIssue[];
+
+  constructor(issues: InputIssue[]) {
+    super('the input is not valid');
+    this.issues = issues;
+  }
+}
+
+/** The union member of mutations for an id that the caller's tenant does not have. */
+export class NotFoundError extends Error {
+  override name = 'NotFoundError';
+
+  constructor() {
+    super('not found');
+  }
+}
+
+/** The union member of mutations for a token that lacks a permission or may not be used for this particular change. */
+export class ForbiddenError extends Error {
+  override name = 'ForbiddenError';
+  readonly permission: string;
+
+  constructor(permission: string, message = `the permission ${permission} is missing`) {
+    super(message);
+    this.permission = permission;
+  }
+}
+
+/** The union member of mutations for an identifier that is taken. */
+export class DuplicateError extends Error {
+  override name = 'DuplicateError';
+  readonly reason: DuplicateReason;
+
+  constructor(reason: DuplicateReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The union member of mutations for a state that does not allow the change. */
+export class PreconditionError extends Error {
+  override name = 'PreconditionError';
+}
+
+/** Returns the error `FORBIDDEN` of queries and subscriptions, which names the missing permission. */
+export function forbiddenError(permission: string): GraphQLError {
+  const { message } = new ForbiddenError(permission);
+  return new GraphQLError(message, { extensions: { code: 'FORBIDDEN', permission } });
+}
+
+/** Returns the error `BAD_USER_INPUT` of queries and subscriptions, which lists the invalid arguments. */
+export function badInputError(issues: InputIssue[]): GraphQLError {
+  const message = issues.map(({ path, message: text }) => `${path.join('.')}: ${text}`).join('; ');
+  return new GraphQLError(message, { extensions: { code: 'BAD_USER_INPUT', issues } });
+}
+
+/**
+ * Returns the issues of a failed parse of all arguments. Paths into the argument `input` start at the root of that
+ * input.
+ */
+export function inputIssues(error: z.ZodError): InputIssue[] {
+  return error.issues.map(({ path, message }) => {
+    const parts = path.map(String);
+    return { path: parts[0] === 'input' ? parts.slice(1) : parts, message };
+  });
+}
+
+/**
+ * Returns the options that make the result of a mutation a union of it and its errors: `ValidationError`,
+ * `NotFoundError`, `ForbiddenError` and these.
+ */
+export function errorsOf(description: string, ...types: (typeof DuplicateError | typeof PreconditionError)[]) {
+  return { types, union: { description } };
+}
+
+/**
+ * Awaits the result of a service. `context` is given for a mutation that takes an idempotency key.
+ * @throws the union member that stands for its Refusal; other errors as they are.
+ */
+export async function orMember<Result>(
+  work: Promise<Result>,
+  context?: { caller: { isRefused: boolean } | undefined },
+): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    const member = error instanceof Refusal ? MEMBERS[error.code]?.(error) : undefined;
+    if (member && context?.caller) context.caller.isRefused = true;
+    throw member ?? error;
+  }
+}
+
+/** The union members for refusals by the domain; a refusal of the request as a whole has none. */
+const MEMBERS: Partial<Record<RefusalCode, (refusal: Refusal) => Error>> = {
+  not_found: () => new NotFoundError(),
+  forbidden: ({ details, message }) => new ForbiddenError(details.permission ?? '', message),
+  duplicate: ({ details, message }) => new DuplicateError(details.taken ?? 'duplicate_id', message),
+  precondition_failed: ({ message }) => new PreconditionError(message),
+  invalid_input: ({ details, message }) =>
+    new ValidationError(details.issues?.map(({ path }) => ({ path: [camelName(path)], message })) ?? []),
+};
 
 /** The caller of an operation, on which only that operation's own result may depend. */
 interface OperationCaller extends Principal, Caller {
@@ -121,6 +233,15 @@ function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlConte
     return key;
   }
   return { size, backward, after: keyOf('after'), before: keyOf('before') };
+}
+
+/** The members of an object, without the null that GraphQL allows for an absent member. */
+type WithoutNulls<Given> = { [Name in keyof Given]: Exclude<Given[Name], null> };
+
+/** Returns the members that were given; a null member counts as absent, and so does a null object. */
+export function withoutNulls<Given extends object>(input: Given | null | undefined): Partial<WithoutNulls<Given>> {
+  const members = Object.entries(input ?? {}).filter(([, member]) => member !== null);
+  return Object.fromEntries(members) as Partial<WithoutNulls<Given>>;
 }
 
 interface FilteredArgs<Filter> extends ConnectionArgs {
@@ -255,4 +376,40 @@ export function rowResolver<Row>(
 ) {
   return async (_root: unknown, { id }: { id: string }, { services, principal }: GraphqlContext) =>
     isUuid(id) ? ((await find(services, principal.nodeId, id.toLowerCase())) ?? null) : null;
+}
+
+/**
+ * A file of a multipart request, as a field gets it. None of its bytes are read from the network before a field takes
+ * them.
+ */
+export class Upload {
+  readonly #read: () => AsyncIterable<Uint8Array>;
+  #isTaken = false;
+
+  /**
+   * @param read returns the bytes of the file; it is called once, and its iteration throws if the file does not arrive
+   * in full
+   */
+  constructor(read: () => AsyncIterable<Uint8Array>) {
+    this.#read = read;
+  }
+
+  /**
+   * Returns the bytes, which are read from the network no faster than they are consumed. The iteration ends only when
+   * the whole request has arrived.
+   * @throws ValidationError when another field has taken them.
+   */
+  readOnce(): AsyncIterable<Uint8Array> {
+    if (this.#isTaken) throw new ValidationError([{ path: ['file'], message: 'was already read by another field' }]);
+    this.#isTaken = true;
+    return this.#read();
+  }
+
+  /**
+   * Returns null, the value that the variable of the file was sent with: wherever variables are written, such as in an
+   * audit record, the file appears as null.
+   */
+  toJSON(): null {
+    return null;
+  }
 }

@@ -10,9 +10,9 @@ import {
   type InputIssue,
   NotFoundError,
   PreconditionError,
+  Upload,
   ValidationError,
-} from './graphql-errors.ts';
-import { Upload } from './upload.ts';
+} from './resolvers.ts';
 
 /** Adds the error types that the unions of mutations share. */
 export function addErrorTypes(builder: Builder): void {

@@ -198,7 +198,8 @@ export class OperationAudits {
    */
   #operationOf(params: unknown, secrets: SecretNames, isPart: boolean): AuditedOperation {
     const valid = isObject(params) ? validOf(params) : undefined;
-    const operation = isObject(params) && valid ? operationOf(valid.document, params) : undefined;
+    const name = isObject(params) && typeof params.operationName === 'string' ? params.operationName : undefined;
+    const operation = valid && getOperationAST(valid.document, name);
     const recorded =
       valid && operation
         ? { name: [...new Set(rootFieldsOf(valid.document, operation))].join(', '), notes: valid }
@@ -270,10 +271,6 @@ function queryOf(shown: string | null | undefined): string {
   ]);
   // Yoga takes empty objects for parameters that were not sent.
   return new URLSearchParams(texts.filter(([, value]) => value !== '{}')).toString();
-}
-
-function operationOf(document: DocumentNode, { operationName }: Readonly<Record<string, unknown>>) {
-  return getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
 }
 
 /** Checks the variables of a valid operation. If they are invalid, any of them may be a misplaced secret. */

@@ -22,8 +22,8 @@ import {
 import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
-import { declaredVariables, fragmentsOf, type GraphqlBatch, limitError, operationsOf } from '../execution/documents.ts';
-import { traitsOf } from '../kit/field-options.ts';
+import { declaredVariables, fragmentsOf, type GraphqlBatch, limitError } from '../execution/documents.ts';
+import { traitsOf } from '../kit/builder.ts';
 
 const MAX_DEPTH = 15;
 const MAX_ALIASES = 30;
@@ -72,7 +72,8 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
       if (cost === undefined) {
         cost = Math.max(
           0,
-          ...operationsOf(documentAST)
+          ...(documentAST as DocumentNode).definitions
+            .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
             .filter(({ name }) => !operation || name?.value === operation.name?.value)
             .map((candidate) => costOf(measure(schema, documentAST, candidate, variables ?? {}), maxCost)),
         );
@@ -257,15 +258,14 @@ function argumentsOf(walk: Walk, node: FieldNode, field: GraphQLField<unknown, u
 
 /** Returns the number of members of all lists in a value, those of its variables included. */
 function membersIn(walk: Walk, value: ValueNode): number {
-  if (value.kind === Kind.VARIABLE) return membersOfVariable(walk, value.name.value);
+  if (value.kind === Kind.VARIABLE) {
+    const { value: name } = value.name;
+    return walk.members.getOrInsertComputed(name, () => membersOfLists(walk.variables[name]));
+  }
   const isList = value.kind === Kind.LIST;
   const fields = value.kind === Kind.OBJECT ? value.fields : [];
   const inner = isList ? value.values : fields.map((field) => field.value);
   return inner.reduce((total, child) => total + membersIn(walk, child), isList ? inner.length : 0);
-}
-
-function membersOfVariable({ variables, members }: Walk, name: string): number {
-  return members.getOrInsertComputed(name, () => membersOfLists(variables[name]));
 }
 
 function typeOf({ schema }: Walk, condition: NamedTypeNode | undefined): GraphQLCompositeType | undefined {

@@ -13,17 +13,15 @@ import {
   parseInput,
   readInput,
 } from '../../../lib/json.ts';
-import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
-import { runCooperatively, type Worker } from '../../../lib/yielding.ts';
+import { runCooperatively, SLICE_LENGTH } from '../../../lib/yielding.ts';
 import { invalidRequest, Refusal } from '../../../platform/errors.ts';
-import { heldMemory } from '../../../platform/waiting-request.ts';
+import { heldMemory } from '../../../platform/held-memory.ts';
 import { acceptedTypes, bringsForm, GRAPHQL_TYPE, JSON_TYPE, SSE } from '../execution/accepted-types.ts';
 import { badRequest, KNOWN_MEMBERS, limitError, type OperationRequest } from '../execution/documents.ts';
-import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/error-masking.ts';
+import { type ErrorMask, MAX_RESULT_BYTES, reasonIn, textOfResult } from '../execution/error-masking.ts';
 import { once } from '../execution/shared-results.ts';
 import type { SseStreams } from '../execution/sse-streams.ts';
 import { type UploadDependencies, UploadForm } from '../execution/upload-form.ts';
-import { reasonIn } from '../kit/graphql-errors.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import { MAX_BATCH, type OperationParams } from './document-limits.ts';
 
@@ -114,7 +112,9 @@ export async function readRequest(
   }
   if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);
-  if (body && (await isBatch(body, exchange.held?.unstoppable))) return { body };
+  // What is parsed is not kept, so that the request is not to be charged.
+  const params = body && (await parseParams(body, exchange.held?.unstoppable).catch(() => undefined));
+  if (body && Array.isArray(params)) return { body };
   // The body was not used, so the audit record leaves it out.
   exchange.audit.isBodyRead = false;
   throw limitRefusal;
@@ -148,12 +148,6 @@ async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
   return readBytes(exchange, maxBytes);
-}
-
-/** Checks whether a body is a batch. What it parses is not kept, so that `worker` is not to be charged. */
-async function isBatch(body: Buffer, worker: Worker | undefined): Promise<boolean> {
-  const params = await parseParams(body, worker).catch(() => undefined);
-  return Array.isArray(params);
 }
 
 /** Parses one operation or a batch; Yoga reports any other value. */

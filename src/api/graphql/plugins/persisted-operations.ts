@@ -40,15 +40,16 @@ const SHA256 = /^[\da-f]{64}$/;
 
 /** Decides which documents may run, and replaces ids by their documents. */
 export class PersistedOperations {
-  readonly #mode: PersistedMode;
-  readonly #documents: () => PersistedDocuments;
+  readonly #deps;
   /** The documents that clients have sent together with their hash; clients send only the hash from then on. */
   readonly #sent = new BoundedMap<string, string>(MAX_DOCUMENTS);
 
-  /** @param documents returns the persisted documents in force; called for each operation. */
-  constructor(mode: PersistedMode, documents: () => PersistedDocuments) {
-    this.#mode = mode;
-    this.#documents = documents;
+  constructor(deps: {
+    mode: PersistedMode;
+    /** Returns the persisted documents in force; called for each operation. */
+    documents(): PersistedDocuments;
+  }) {
+    this.#deps = deps;
   }
 
   /**
@@ -64,16 +65,17 @@ export class PersistedOperations {
     const id = idOf(operation);
     delete operation.documentId;
     const text = operation.query === '' || operation.query === null ? undefined : operation.query;
-    if (this.#mode === 'off') {
+    if (this.#deps.mode === 'off') {
       if (text === undefined && id !== undefined) throw persistedQueryError('PersistedQueryNotSupported');
       return;
     }
     if (text === undefined) {
       if (id !== undefined) operation.query = this.#find(id);
-    } else if (this.#mode === 'allow') {
+    } else if (this.#deps.mode === 'allow') {
       if (typeof text === 'string' && id !== undefined) this.#storeSent(id, text);
     } else if (
-      !this.#documents()
+      !this.#deps
+        .documents()
         .values()
         .some((listed) => listed === text)
     ) {
@@ -82,13 +84,13 @@ export class PersistedOperations {
   }
 
   #find(id: string): string {
-    const document = this.#documents().get(id) ?? this.#sent.get(id);
+    const document = this.#deps.documents().get(id) ?? this.#sent.get(id);
     if (document === undefined) throw persistedQueryError('PersistedQueryNotFound');
     return document;
   }
 
   #storeSent(id: string, text: string): void {
-    const listed = this.#documents().get(id);
+    const listed = this.#deps.documents().get(id);
     if (listed !== undefined ? listed !== text : id !== createHash('sha256').update(text).digest('hex')) {
       throw persistedQueryError('PersistedQueryMismatch', 'the id does not belong to the document');
     }

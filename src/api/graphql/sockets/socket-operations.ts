@@ -14,11 +14,9 @@ import type { AuditedOperation, Exchange } from '../../../gateway/exchange/excha
 import { statusOf } from '../../../gateway/exchange/refusals.ts';
 import { textWeight } from '../../../lib/heap-weight.ts';
 import { isObject } from '../../../lib/json.ts';
-import { SLICE_LENGTH } from '../../../lib/json-slices.ts';
-import { runCooperatively } from '../../../lib/yielding.ts';
+import { runCooperatively, SLICE_LENGTH } from '../../../lib/yielding.ts';
 import { auditSpoolFull, Refusal } from '../../../platform/errors.ts';
-import { type HeldMemory, SharedHold } from '../../../platform/held-memory.ts';
-import { heldMemory } from '../../../platform/waiting-request.ts';
+import { type HeldMemory, heldMemory, SharedHold } from '../../../platform/held-memory.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
 import { holdText, once, sharedOf } from '../execution/shared-results.ts';
@@ -321,7 +319,11 @@ async function prepare(
     const contextValue = await enveloped.contextFactory();
     return await runCooperatively(() => {
       const document = enveloped.parse(payload.query);
-      if (!getOperationAST(document, payload.operationName)) return [unresolved()];
+      if (!getOperationAST(document, payload.operationName)) {
+        // As over HTTP, when the operation cannot be determined.
+        const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
+        return [new GraphQLError('Could not determine what operation to execute.', { extensions })];
+      }
       const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
       if (errors.length > 0) return errors;
       const { operationName, variables: variableValues } = payload;
@@ -336,12 +338,6 @@ async function prepare(
     }
     return [mask.error(error, exchange)];
   }
-}
-
-/** Returns the error that HTTP gives as well when the operation cannot be determined. */
-function unresolved(): GraphQLError {
-  const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
-  return new GraphQLError('Could not determine what operation to execute.', { extensions });
 }
 
 /**

@@ -9,7 +9,7 @@ import { JsonLimitError, type KnownMembers, parseInput, textsIn } from '../../..
 import type { Log } from '../../../lib/log.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
-import { inRequest } from '../../../platform/waiting-request.ts';
+import { inRequest } from '../../../platform/held-memory.ts';
 import { KNOWN_MEMBERS } from '../execution/documents.ts';
 import {
   BEYOND_LIMITS,

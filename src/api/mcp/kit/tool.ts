@@ -1,15 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/server';
 import { Counter } from 'prom-client';
 import { z } from 'zod';
 import type { Caller } from '../../../access/identity/callers.ts';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
-import { sameName, textInput, wholeNumberInput } from '../../../lib/input.ts';
+import { ERASED_BODY, ERASED_MESSAGE, IDEMPOTENCY_KEY } from '../../../idempotency/idempotent-responses.ts';
+import { sameName, TEXT_PATTERN, textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isObject } from '../../../lib/json.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import type { PagedList } from '../../../platform/database/keyset-list.ts';
-import { type Issue, issuesOf, Refusal } from '../../../platform/errors.ts';
+import { type Issue, issuesOf, Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import type { FeatureServices } from '../../shared/services.ts';
-import { type Descriptions, objectSchema } from './json-schema.ts';
 
 /** Why a tool refused a call, in words that say what to change. */
 export interface ToolFailure {
@@ -37,36 +38,32 @@ export function invalidArguments(issues: readonly Issue[]): ToolError {
   return new ToolError({ code: 'invalid_arguments', message: 'change these arguments and call again', issues });
 }
 
+/** The failures that refusals stand for; all others are unexpected. */
+const FAILURES: Partial<Record<RefusalCode, (refusal: Refusal, missing: string) => ToolFailure>> = {
+  not_found: ({ code }, missing) => ({ code, message: missing }),
+  forbidden: ({ code, message }) => ({ code, message }),
+  precondition_failed: ({ code, message }) => ({ code, message }),
+  page_too_large: ({ code, message }) => ({ code, message }),
+  invalid_input: ({ details }) => invalidArguments(details.issues ?? []).fault,
+  idempotency_conflict: ({ code }) => ({
+    code,
+    message:
+      'this idempotency_key was used with other arguments, or a call with it is still running: use another key for another change, or repeat the same call in a few seconds',
+  }),
+  gateway_timeout: ({ code }) => ({ code, message: 'it took too long: request less, or call again later' }),
+  service_unavailable: ({ code, details }) => ({
+    code,
+    message: `too many requests are running: call again in ${details.retryAfterSeconds ?? 1} s`,
+  }),
+};
+
 /**
  * Returns the failure that an error stands for; undefined for an unexpected error. For `not_found` the message is
  * `missing`, the tool's own text, which never reveals whether another tenant has the id.
  */
 export function failureOf(error: unknown, missing: string): ToolFailure | undefined {
   if (error instanceof ToolError) return error.fault;
-  if (!(error instanceof Refusal)) return undefined;
-  const { code, message, details } = error;
-  switch (code) {
-    case 'not_found':
-      return { code, message: missing };
-    case 'forbidden':
-    case 'precondition_failed':
-    case 'page_too_large':
-      return { code, message };
-    case 'invalid_input':
-      return invalidArguments(details.issues ?? []).fault;
-    case 'idempotency_conflict':
-      return {
-        code,
-        message:
-          'this idempotency_key was used with other arguments, or a call with it is still running: use another key for another change, or repeat the same call in a few seconds',
-      };
-    case 'gateway_timeout':
-      return { code, message: 'it took too long: request less, or call again later' };
-    case 'service_unavailable':
-      return { code, message: `too many requests are running: call again in ${details.retryAfterSeconds ?? 1} s` };
-    default:
-      return undefined;
-  }
+  return error instanceof Refusal ? FAILURES[error.code]?.(error, missing) : undefined;
 }
 
 /**
@@ -185,14 +182,11 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
   };
 }
 
-interface UnknownMember {
-  path: string;
-  /** The known name that was probably meant. */
-  suggestion: string | undefined;
-}
-
-/** Returns the members of a value that its published schema does not have, in objects and lists at any depth. */
-function unknownMembers(schema: unknown, value: unknown, at = ''): UnknownMember[] {
+/**
+ * Returns the members of a value that its published schema does not have, in objects and lists at any depth, each with
+ * the known name that was probably meant.
+ */
+function unknownMembers(schema: unknown, value: unknown, at = ''): { path: string; suggestion: string | undefined }[] {
   if (!isObject(schema)) return [];
   if (Array.isArray(value)) {
     return value.flatMap((item, index) => unknownMembers(schema.items, item, `${at}[${index}]`));
@@ -310,4 +304,94 @@ function fitting<View>(views: View[]): View[] {
     return index > 0 && length > MAX_PAGE_LENGTH;
   });
   return end < 0 ? views : views.slice(0, end);
+}
+
+/** The JSON Schema of an object, as tools publish it. */
+type ObjectSchema = ListedTool['inputSchema'];
+
+/** A JSON Schema. */
+export type Schema = z.core.JSONSchema.BaseSchema;
+
+const NUMBER_LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'] as const;
+
+/** Descriptions of members, by their path, such as `rule.auto_transfer_rule.amount`. The path skips list indexes. */
+export type Descriptions = Readonly<Record<string, string>>;
+
+/** What tools publish of inputs that code rather than zod parses, by the schema of the input. */
+export const publishedSchemas = new Map<z.core.$ZodType, () => Schema>();
+
+/**
+ * Returns the JSON Schema of a tool's input or output, without keywords that are of no use to a model, which reads them
+ * with every call.
+ * @throws Error when `descriptions` names a member that does not exist.
+ */
+export function objectSchema(schema: z.ZodType, io: 'input' | 'output', descriptions: Descriptions = {}): ObjectSchema {
+  const { $schema: _draft, ...jsonSchema } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
+  for (const [path, description] of Object.entries(descriptions)) memberAt(jsonSchema, path).description = description;
+  if (jsonSchema.type !== 'object') throw new Error('the input and output of a tool must be objects');
+  return { ...(jsonSchema as ObjectSchema), type: 'object', additionalProperties: false };
+}
+
+function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Schema }): void {
+  const schema: z.core.$ZodType = zodSchema;
+  Object.assign(jsonSchema, publishedSchemas.get(schema)?.());
+  if (jsonSchema.format === 'uuid' || jsonSchema.pattern === TEXT_PATTERN) delete jsonSchema.pattern;
+  // Amounts, which may be numbers as well: a model that writes text loses no digit, and not every host knows lists.
+  if (Array.isArray(jsonSchema.type)) jsonSchema.type = 'string';
+  // Writes `true` instead of `{}`, which means the same and is more widely understood.
+  if (isDeepStrictEqual(jsonSchema.additionalProperties, {})) jsonSchema.additionalProperties = true;
+  if (jsonSchema.type === 'string') for (const limit of NUMBER_LIMITS) delete jsonSchema[limit];
+}
+
+function memberAt(root: Schema, path: string): Schema {
+  return path.split('.').reduce((schema, name) => {
+    const list = schema.items;
+    const owner = typeof list === 'object' && !Array.isArray(list) ? list : schema;
+    const member = owner.properties?.[name];
+    if (typeof member !== 'object') throw new Error(`${path} is described but does not exist`);
+    return member;
+  }, root);
+}
+
+/** The argument that makes it safe to repeat a call of a tool. */
+export const idempotencyKey = z
+  .string('must be a string')
+  .regex(IDEMPOTENCY_KEY, 'must be 1 to 255 printable ASCII characters')
+  .optional()
+  .meta({
+    description:
+      'Your own text, unique for each change. Repeating a call with the same key and arguments within a day changes nothing and returns the first result. Pass one if you may have to repeat the call.',
+  });
+
+/**
+ * Does the work once per key, and returns the stored result for a repetition. A refusal leaves the key free.
+ * @throws Refusal 409 for a key that was used with other arguments.
+ */
+export async function idempotentCall<Result extends object>(
+  { caller, services }: ToolCall,
+  {
+    name,
+    key,
+    input,
+    work,
+    wrapTransaction = (run) => run(),
+  }: {
+    /** The name of the tool. */
+    name: string;
+    key: string | undefined;
+    /** The parsed arguments that the key stands for. */
+    input: unknown;
+    work(): Promise<Result>;
+    /** Wraps the work, including its transaction, for instance in a mutex. */
+    wrapTransaction?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
+  },
+): Promise<Result> {
+  if (key === undefined) return wrapTransaction(work);
+  const { nodeId, subject, clientId } = caller;
+  const bytes = Buffer.from(JSON.stringify(input));
+  const request = { nodeId, subject, clientId, method: 'MCP', path: name, key, bytes };
+  const answer = async () => ({ status: 200, headers: {}, body: JSON.stringify(await work()) });
+  const { body } = await services.idempotentResponses.respond(request, answer, wrapTransaction);
+  if (body === ERASED_BODY) throw new ToolError({ code: 'erased', message: ERASED_MESSAGE });
+  return JSON.parse(body ?? '{}');
 }
