@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { withDiscovers } from '../../src/gateway/endpoints/gateway-config.ts';
-import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
+import { type GatewayConfig, parseGatewayConfig, withDiscovers } from '../../src/gateway/endpoints/gateway-config.ts';
 import { configFaults } from '../support/gateway/config-faults.ts';
 
 const ALIAS = 'webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}';
