@@ -64,6 +64,15 @@ describe('an upload to the whole instance', () => {
       .unscoped('a test counts')
       .run((k) => k.selectFrom('migration_files').select(['migration_id', 'seq']));
 
+  it('DG-09 D6-26: uploads that come at once and wait for their turns are all read to their ends', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, at) => upload(`wallet_address,email\n0xb${at},b${at}@example.com\n`)),
+    );
+    expect(answers.map(({ status, text }) => `${status} ${text}`).filter((answer) => answer.startsWith('400'))).toEqual(
+      [],
+    );
+  });
+
   it('DG-09 D7-09: a form as browsers send it starts a migration, which completes', async () => {
     const answer = await upload('wallet_address,email\n0xa1,a1@example.com\n0xa2,A1@example.com\n');
     const { result } = answer.json.data;

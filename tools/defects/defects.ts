@@ -102,8 +102,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'records: a name that no supervisor has is recorded as it was typed',
     file: 'src/access/supervisors/supervisors.service.ts',
-    find: '?? strangerOf(username);',
-    replacement: '?? username;',
+    find: '?? strangerOf(username),',
+    replacement: '?? username,',
     caughtBy: ['test/graphql/audit-attribution.test.ts'],
   },
   {
@@ -207,8 +207,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'sessions: one more than MAX_SESSIONS',
     file: 'src/access/revocation/sessions.ts',
-    find: '.offset(maxSessions - 1)',
-    replacement: '.offset(maxSessions)',
+    find: '.offset(this.#deps.maxSessions - 1)',
+    replacement: '.offset(this.#deps.maxSessions)',
     caughtBy: ['test/oauth/sessions.test.ts'],
   },
   {

@@ -108,6 +108,8 @@ export class UploadForm {
   #file: Readable | undefined;
   #refusal: Refusal | undefined;
   #isStopped = false;
+  /** Settles when the parser has all chunks that have come. */
+  #taken: Promise<unknown> = Promise.resolve();
   /** Whether the parser has to be read before it takes more. */
   #isWaiting = false;
 
@@ -189,7 +191,7 @@ export class UploadForm {
     const taking = runCooperatively(() => this.#take(chunk), this.#held);
     if (!taking) return;
     this.#req.pause();
-    taking.then(
+    this.#taken = taking.then(
       () => this.#isWaiting || this.#resume(),
       (refusal) => this.refuse(refusal),
     );
@@ -210,7 +212,8 @@ export class UploadForm {
 
   readonly #onEnd = (): void => {
     clearTimeout(this.#pause);
-    this.#parser.end();
+    // The last chunk may still wait for its turn.
+    void this.#taken.then(() => this.#parser.end());
   };
 
   readonly #onClose = (): void => {
