@@ -10,7 +10,7 @@ export class BoundedMap<Key, Value> {
     max: number,
     options: {
       /** Returns how much of the maximum an entry takes; 1 if not set. */
-      weightOf?(value: Value): number;
+      weightOf?(value: Value, key: Key): number;
       /** Called with an entry that was dropped to make room for others. */
       onDropped?(key: Key, value: Value): void;
     } = {},
@@ -32,7 +32,7 @@ export class BoundedMap<Key, Value> {
   set(key: Key, value: Value): void {
     this.delete(key);
     this.#entries.set(key, value);
-    this.#weight += this.#weightOf(value);
+    this.#weight += this.#weightOf(value, key);
     for (const [oldest, dropped] of this.#entries) {
       if (this.#weight <= this.#max) return;
       this.delete(oldest);
@@ -43,11 +43,11 @@ export class BoundedMap<Key, Value> {
   /** Returns whether there was an entry with this key. */
   delete(key: Key): boolean {
     const value = this.#entries.get(key);
-    if (value !== undefined) this.#weight -= this.#weightOf(value);
+    if (value !== undefined) this.#weight -= this.#weightOf(value, key);
     return this.#entries.delete(key);
   }
 
-  #weightOf(value: Value): number {
-    return this.#options.weightOf?.(value) ?? 1;
+  #weightOf(value: Value, key: Key): number {
+    return this.#options.weightOf?.(value, key) ?? 1;
   }
 }

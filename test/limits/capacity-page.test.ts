@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { MEMORY_KIB } from '../../src/access/credentials/passwords.ts';
-import { GENERATION_CHARACTERS } from '../../src/access/tokens/token-authenticator.ts';
+import { CACHED_CHARACTERS } from '../../src/access/tokens/token-authenticator.ts';
 import { KEPT_CHARACTERS } from '../../src/api/graphql/execution/shared-results.ts';
 import { MAX_QUEUED_BYTES } from '../../src/events/bus/publish-queue.ts';
 import { MAX_WAITING_STATEMENTS } from '../../src/platform/database/open-database.ts';
@@ -29,7 +29,7 @@ it('D6-25: the capacity page adds up the maximum memory of a gateway from the li
     'statements that wait for a connection': (MAX_WAITING_STATEMENTS * 2) / 1024,
     'messages that wait for Kafka': MAX_QUEUED_BYTES / MIB,
     'results kept for subscribers that are behind': (2 * KEPT_CHARACTERS) / MIB,
-    'verified tokens': (2 * 2 * GENERATION_CHARACTERS) / MIB,
+    'verified tokens': (2 * CACHED_CHARACTERS) / MIB,
     'password hashing': MEMORY_KIB / 1024,
     'connections without a request': (10_000 * 21 * 1_000) / MIB,
   };

@@ -185,7 +185,7 @@ it('D3-36: a session that another process has revoked is removed from the cache 
   there.follow();
   const [id] = await stored();
   expect(await there.isLive(id)).toBe(true);
-  await here.changes.commit((ended) => here.sessions.end(nodeId, { sessionId: id }, ended));
+  await here.changes.commit((ended) => here.sessions.end(nodeId, { id }, ended));
   await there.changes.poll();
   expect([await here.isLive(id), await there.isLive(id)]).toEqual([false, false]);
 });

@@ -38,26 +38,18 @@ export const UNBOUND: ClientBounds = {
  */
 export function freerThanMaker(maker: ClientBounds, target: ClientBounds): string[] {
   const wanting: string[] = [];
-  if (!isWithinAddresses(maker, target)) wanting.push('allow only addresses that your client may use');
-  if (!isWithinCertificate(maker, target)) wanting.push('require the certificate of your client');
+  const { allowed_ips: outer, require_certificate: isRequired, cert_fingerprint: fingerprint } = maker;
+  const hasAddresses = target.allowed_ips.length > 0 && areAllNetworksWithin(outer, target.allowed_ips);
+  if (outer.length > 0 && !hasAddresses) wanting.push('allow only addresses that your client may use');
+  // A different certificate has a different holder.
+  const isSame = plainFingerprint(target.cert_fingerprint) === plainFingerprint(fingerprint);
+  if (isRequired && !(target.require_certificate && isSame)) wanting.push('require the certificate of your client');
   for (const { name, text } of LIMITS) {
     const most = maker[name] ?? Number.POSITIVE_INFINITY;
     if ((target[name] ?? Number.POSITIVE_INFINITY) > most)
       wanting.push(`set ${text} that does not exceed your client's`);
   }
   return wanting;
-}
-
-function isWithinAddresses(maker: ClientBounds, target: ClientBounds): boolean {
-  if (maker.allowed_ips.length === 0) return true;
-  return target.allowed_ips.length > 0 && areAllNetworksWithin(maker.allowed_ips, target.allowed_ips);
-}
-
-/** Checks the required certificate. It must be the same one, since a different certificate has a different holder. */
-function isWithinCertificate(maker: ClientBounds, target: ClientBounds): boolean {
-  if (!maker.require_certificate) return true;
-  const fingerprint = plainFingerprint(target.cert_fingerprint ?? undefined);
-  return target.require_certificate && fingerprint === plainFingerprint(maker.cert_fingerprint ?? undefined);
 }
 
 const NEEDED: Permission = 'clients:manage';

@@ -43,8 +43,7 @@ interface Failure {
 
 /** Returns when the last lockout of a username ends for logins from an origin; from any if that is undefined. */
 function lockoutOf(failures: readonly Failure[], origin: LoginOrigin | undefined, nowMs: number): number | undefined {
-  const byOrigin = Map.groupBy(failures, ({ address }) => address);
-  const lockouts = [...byOrigin]
+  const lockouts = [...Map.groupBy(failures, ({ address }) => address)]
     .filter(([address]) => origin === undefined || address === origin)
     .map(([, ofOrigin]) => lockedUntilMs(ofOrigin.map(timeOf), nowMs));
   const signIns = origin === null ? [] : failures.filter(({ address }) => address !== null);

@@ -55,8 +55,7 @@ export class Passwords {
    */
   async verify(nodeId: string, password: string, hash: string | undefined): Promise<boolean> {
     const known = hash === undefined ? null : PHC.exec(hash);
-    const parts = known ?? PHC.exec(this.#unknownUser);
-    const [, memory, passes, parallelism, salt, tag] = parts ?? [];
+    const [, memory, passes, parallelism, salt, tag] = known ?? PHC.exec(this.#unknownUser) ?? [];
     if (!memory || !passes || !parallelism || !salt || !tag) return false;
     const expected = Buffer.from(tag, 'base64');
     const actual = await this.#run(nodeId, password, {

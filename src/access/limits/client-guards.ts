@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { groupsOf, plainAddress, withoutZone } from '../../lib/ip-address.ts';
 import { counters } from '../../lib/meters.ts';
 import { isOverload, Refusal } from '../../platform/errors.ts';
@@ -82,8 +82,8 @@ export class ClientGuards {
 
 const UNLIMITED: LimitVerdict = { headers: [] };
 
-/** Normalizes a fingerprint for comparison: without colons, in lower case; empty for undefined. */
-export function plainFingerprint(fingerprint: string | undefined): string {
+/** Normalizes a fingerprint for comparison: without colons, in lower case; empty for none. */
+export function plainFingerprint(fingerprint: string | null | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
 }
 
@@ -120,76 +120,50 @@ function countThrown(decisions: Decisions, error: unknown): never {
   throw error;
 }
 
-/**
- * The allowed networks of a client, in a separate list for each family: in a shared one an IPv6 network such as `::/64`
- * would allow all of IPv4.
- */
-interface Allowlist {
-  ipv4: BlockList;
-  ipv6: BlockList;
-}
-
-interface Network {
-  family: 'ipv4' | 'ipv6';
-  address: string;
-  /** The length of the prefix in bits. */
-  prefix: number;
-}
-
-const compiled = new WeakMap<ClientRecord, Allowlist>();
+/** What checks an address or a network against the allowed ones of a client. */
+const allowed = new WeakMap<ClientRecord, (prefix: string) => boolean>();
 
 /** Checks whether an address is one of the client's allowed addresses or in one of its allowed networks. */
 export function isAllowedAddress(client: ClientRecord, address: string): boolean {
-  const plain = plainAddress(address);
-  const family = isIP(plain);
-  if (family === 0) return false;
-  const { ipv4, ipv6 } = listOf(client);
-  return family === 6 ? ipv6.check(plain, 'ipv6') : ipv4.check(plain, 'ipv4');
+  const prefix = isIP(address) === 0 ? undefined : prefixOf(address);
+  const isAllowed = allowed.getOrInsertComputed(client, ({ allowedIps }) => within(allowedIps));
+  return prefix !== undefined && isAllowed(prefix);
 }
 
 /** Checks whether each valid inner entry is contained in one of the outer entries; invalid entries allow no address. */
 export function areAllNetworksWithin(outer: readonly string[], inner: readonly string[]): boolean {
-  const known = new Set(networksOf(outer).map(commonBits));
-  const lengths = [...new Set([...known].map((bits) => bits.length))];
-  return networksOf(inner)
-    .map(commonBits)
-    .every((bits) => lengths.some((length) => length <= bits.length && known.has(bits.slice(0, length))));
+  return prefixesOf(inner).every(within(outer));
 }
 
-function networksOf(entries: readonly string[]): Network[] {
-  return entries.map((entry) => networkOf(entry.trim())).filter((network) => network !== undefined);
+/** Returns what checks whether one of the entries contains the address or network of a prefix. */
+function within(entries: readonly string[]): (prefix: string) => boolean {
+  const known = new Set(prefixesOf(entries));
+  const lengths = new Set(Array.from(known, ({ length }) => length));
+  return (prefix) => lengths.values().some((length) => length <= prefix.length && known.has(prefix.slice(0, length)));
 }
 
-function listOf(client: ClientRecord): Allowlist {
-  return compiled.getOrInsertComputed(client, () => {
-    const list = { ipv4: new BlockList(), ipv6: new BlockList() };
-    for (const { family, address, prefix } of networksOf(client.allowedIps))
-      list[family].addSubnet(address, prefix, family);
-    return list;
-  });
+function prefixesOf(entries: readonly string[]): string[] {
+  return entries.map((entry) => prefixOf(entry.trim())).filter((prefix) => prefix !== undefined);
 }
 
 /**
- * Parses an address or a network (RFC 4632, RFC 4291); returns undefined for any other text, which allows no address.
+ * Returns the prefix of an address or a network (RFC 4632, RFC 4291) as text: its family, and its first bits as digits.
+ * Returns undefined for any other text, which allows no address.
  */
-function networkOf(entry: string): Network | undefined {
+function prefixOf(entry: string): string | undefined {
   const [, address = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
   const family = isIP(address);
-  if (family === 0) return undefined;
   const bits = family === 6 ? 128 : 32;
-  const prefix = digits === undefined ? bits : Number(digits);
-  if (prefix > bits) return undefined;
+  const length = Number(digits ?? bits);
+  if (family === 0 || length > bits) return undefined;
   const plain = plainAddress(address);
-  if (family === 4) return { family: 'ipv4', address: plain, prefix };
   // An IPv6 network that is wider than the range of IPv4-mapped addresses stays an IPv6 network.
-  if (isIP(plain) === 4 && prefix >= 96) return { family: 'ipv4', address: plain, prefix: prefix - 96 };
-  return { family: 'ipv6', address: withoutZone(address), prefix };
+  if (isIP(plain) === 4 && length >= bits - 32)
+    return `ipv4 ${digitsOf(plain.split('.').map(Number), 8).slice(0, length - (bits - 32))}`;
+  return `ipv6 ${digitsOf(groupsOf(withoutZone(address)), 16).slice(0, length)}`;
 }
 
-/** Returns the prefix of a network as text: its family, and its first bits as digits. */
-function commonBits({ family, address, prefix }: Network): string {
-  const groups = family === 'ipv4' ? address.split('.').map(Number) : groupsOf(address);
-  const width = family === 'ipv4' ? 8 : 16;
-  const bits = groups.map((group) => group.toString(2).padStart(width, '0')).join('');
-  return `${family} ${bits.slice(0, prefix)}`;
+/** Returns the bits of numbers that have `width` bits each. */
+function digitsOf(numbers: readonly number[], width: number): string {
+  return numbers.map((number) => number.toString(2).padStart(width, '0')).join('');
 }

@@ -127,8 +127,7 @@ export class ClientLimits {
         throw serviceUnavailable(error);
       });
     }
-    const answer = await withTimeout(saved, SYNC_WAIT_MS).catch(() => undefined);
-    return answer ?? use.handOver(monthAt);
+    return (await withTimeout(saved, SYNC_WAIT_MS).catch(() => undefined)) ?? use.handOver(monthAt);
   }
 
   /** Counts the request only in this process, while the cache is down. */

@@ -93,8 +93,11 @@ export class QuotaCount {
     return this.#lastUsedAtMs <= this.#savedLastUsedAtMs && this.#earlier.length === 0 && !(month && isUnsaved(month));
   }
 
-  /** Returns the unsaved counts. The caller must call `onSaved` or `failed` of the result before it calls this again. */
-  takeUnsaved(monthAt?: number): Unsaved {
+  /**
+   * Returns the unsaved counts. The caller must call one of `onSaved` and `failed` of the result, after saving them,
+   * before it calls this again.
+   */
+  takeUnsaved(monthAt?: number) {
     if (monthAt !== undefined) this.#of(monthAt);
     const months = [...this.#earlier, ...(this.#month ? [this.#month] : [])].filter(
       (month) => isUnsaved(month) || month.monthAt === monthAt,
@@ -102,14 +105,18 @@ export class QuotaCount {
     const quotas = months.map((month) => {
       month.saving = month.own;
       month.own = 0;
-      return this.#row(month);
+      return { ...this.#ids, month: monthText(month.monthAt), seen: month.seen, own: month.saving };
     });
     const lastUsedAtMs = this.#lastUsedAtMs;
     return {
       quotas,
       lastUses:
         lastUsedAtMs > this.#savedLastUsedAtMs ? [{ ...this.#ids, at: new Date(lastUsedAtMs).toISOString() }] : [],
-      onSaved: (used) => {
+      /**
+       * Records that the save succeeded. `used` are the counts in the database after it, in the order of `quotas`;
+       * undefined for a deleted client.
+       */
+      onSaved: (used: readonly (number | undefined)[]) => {
         this.#savedLastUsedAtMs = lastUsedAtMs;
         for (const [at, month] of months.entries()) this.#isSaved(month, quotas[at]?.seen ?? 0, used[at]);
         this.#earlier = this.#earlier.filter(isUnsaved);
@@ -145,22 +152,6 @@ export class QuotaCount {
   get #ids() {
     return { client_id: this.clientId, node_id: this.#nodeId };
   }
-
-  #row({ monthAt, seen, saving }: MonthUse): QuotaRow {
-    return { ...this.#ids, month: monthText(monthAt), seen, own: saving };
-  }
-}
-
-/** The unsaved counts of a client. Exactly one of `onSaved` and `failed` must be called after saving them. */
-interface Unsaved {
-  quotas: QuotaRow[];
-  lastUses: LastUseRow[];
-  /**
-   * Records that the save succeeded. `used` are the counts in the database after it, in the order of `quotas`;
-   * undefined for a deleted client.
-   */
-  onSaved(used: readonly (number | undefined)[]): void;
-  failed(): void;
 }
 
 function isUnsaved({ seen, own, saving, saved }: MonthUse): boolean {
@@ -287,9 +278,7 @@ export class QuotaCounts {
 }
 
 /** The number of requests of a client in a month (`YYYY-MM`, UTC), as far as a process knows it. */
-interface QuotaRow {
-  client_id: string;
-  node_id: string;
+interface QuotaRow extends Omit<LastUseRow, 'at'> {
   month: string;
   /** The largest count that the cache or the database has returned. */
   seen: number;

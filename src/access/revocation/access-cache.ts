@@ -165,8 +165,7 @@ export class DenyList {
   }
 
   async #addTokens(which: RowSelection): Promise<void> {
-    const rows = await this.#tokens(which);
-    for (const { client_id, token_id, expires_at } of rows.reverse()) {
+    for (const { client_id, token_id, expires_at } of (await this.#tokens(which)).reverse()) {
       const endsAtMs = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
       this.#denied.set(endKey('token', client_id, token_id), endsAtMs);
     }
@@ -175,8 +174,7 @@ export class DenyList {
 
   #prune(): void {
     const now = this.#deps.nowMs();
-    const surplus = this.#denied.size - this.#maxEntries;
-    if (surplus <= 0 && now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
+    if (this.#denied.size <= this.#maxEntries && now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = now;
     for (const [key, endsAtMs] of this.#denied) if (endsAtMs <= now) this.#denied.delete(key);
     for (const [key, endsAtMs] of this.#denied) {

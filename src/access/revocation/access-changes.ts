@@ -82,7 +82,11 @@ export class AccessChanges {
     for (let attempt = 1; ; attempt += 1) {
       const changes: AccessChange[] = [];
       try {
-        const result = await this.#commitOnce(work, changes);
+        const result = await this.#deps.db.transaction(async () => {
+          const worked = await work((change) => void changes.push(change));
+          await this.#append(changes);
+          return worked;
+        });
         // A subscriber that fails here is called again by the next poll.
         if (changes.length > 0) await this.#follow.apply(changes).catch(() => undefined);
         return result;
@@ -131,17 +135,6 @@ export class AccessChanges {
       if (!this.#isFailing) this.#deps.onError(error);
       this.#isFailing = true;
     }
-  }
-
-  #commitOnce<Result>(
-    work: (recordRevocation: (change: AccessChange) => void) => Promise<Result>,
-    changes: AccessChange[],
-  ): Promise<Result> {
-    return this.#deps.db.transaction(async () => {
-      const result = await work((change) => void changes.push(change));
-      await this.#append(changes);
-      return result;
-    });
   }
 
   #read(): Promise<void> {

@@ -56,7 +56,6 @@ export class DatabaseClock {
    * difference is never too large.
    */
   async #measure(): Promise<void> {
-    const databaseMs = await this.read();
-    this.#aheadMs = databaseMs - this.#deps.nowMs();
+    this.#aheadMs = (await this.read()) - this.#deps.nowMs();
   }
 }

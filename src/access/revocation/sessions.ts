@@ -27,7 +27,7 @@ interface KnownSession {
 }
 
 /** A selection of sessions: all of a supervisor, all of a client, or a single one. */
-type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId: string };
+type SessionsOf = { supervisor_id: string } | { client_id: string } | { id: string };
 
 /** The supervisor when a login was accepted. */
 type SeenSupervisor = Pick<SupervisorRecord, 'passwordHash' | 'role'>;
@@ -124,20 +124,17 @@ export class Sessions {
 
   /** Ends sessions within the transaction of `AccessChanges.commit`, and passes each one to `recordRevocation`. */
   async end(nodeId: string, which: SessionsOf, recordRevocation: (change: AccessChange) => void): Promise<void> {
-    if ('sessionId' in which && !isUuid(which.sessionId)) return;
-    const { column, id } = placeOf(which);
+    if ('id' in which && !isUuid(which.id)) return;
     const now = this.#now();
-    const rows = await this.#deps.db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .updateTable('sessions')
-          .set({ revoked_at: now })
-          .where('revoked_at', 'is', null)
-          .where('expires_at', '>', now)
-          .where(column, '=', id)
-          .returning(['id', 'supervisor_id']),
-      );
+    const rows = await this.#deps.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('sessions')
+        .set({ revoked_at: now })
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', now)
+        .where((eb) => eb.and(which))
+        .returning(['id', 'supervisor_id']),
+    );
     for (const row of rows) recordRevocation({ kind: 'session', nodeId, subject: row.supervisor_id, item: row.id });
   }
 
@@ -266,9 +263,4 @@ export class Sessions {
     );
     return rows.map((row) => row.id);
   }
-}
-
-function placeOf(which: SessionsOf): { column: 'supervisor_id' | 'client_id' | 'id'; id: string } {
-  if ('supervisorId' in which) return { column: 'supervisor_id', id: which.supervisorId };
-  return 'clientId' in which ? { column: 'client_id', id: which.clientId } : { column: 'id', id: which.sessionId };
 }

@@ -11,6 +11,8 @@ const MAX_ISSUER_SKEW_MS = 60_000;
 
 type Claims = Readonly<Record<string, unknown>>;
 
+const USES = ['login', 'api', 'forgot_password'] as const satisfies Principal['tokenUse'][];
+
 /**
  * Returns the claims of a legacy or discover token as a user token would have them. Their issuers are other programs: a
  * claim that is null counts as absent, an `aud` of one element as that element, and a `scope` may be an array of names.
@@ -37,7 +39,8 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
   const latestMs = tokenClass === 'user' ? nowMs : nowMs + MAX_ISSUER_SKEW_MS;
   if (typeof nbf === 'number' && nbf * 1000 > latestMs) throw new InvalidTokenError('not_yet_valid');
   if (typeof aud !== 'string' || !isUuid(aud)) throw new InvalidTokenError('audience');
-  const tokenUse = tokenUseOf(tokenClass, claims.token_use);
+  const use = claims.token_use ?? (tokenClass === 'user' ? undefined : 'api');
+  const tokenUse = USES.find((known) => known === use);
   const invalid = new InvalidTokenError('invalid_claims');
   if (
     !tokenUse ||
@@ -62,19 +65,6 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
     permissions: new Set(permissions),
     expiresAtMs: typeof exp === 'number' ? Math.min(exp * 1000, LAST_INSTANT_MS) : undefined,
   };
-}
-
-function tokenUseOf(tokenClass: TokenClass, use: unknown): Principal['tokenUse'] | undefined {
-  switch (use) {
-    case 'login':
-    case 'api':
-    case 'forgot_password':
-      return use;
-    case undefined:
-      return tokenClass === 'user' ? undefined : 'api';
-    default:
-      return undefined;
-  }
 }
 
 /** Checks whether a claim is absent or a text that can be stored. */
@@ -151,12 +141,14 @@ export function refreshClaims(
 }
 
 /**
- * Returns the time from which a refresh token cannot be redeemed any more, in ms since 1970; undefined when no time
- * ends it.
+ * Returns the time from which a refresh token cannot be redeemed any more, in ms since 1970; infinity when no time ends
+ * it.
  */
-export function redeemableUntilMs({ issuedAt, expiresAtMs }: RefreshClaims): number | undefined {
-  if (issuedAt === undefined) return expiresAtMs;
-  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, issuedAt * 1000 + MAX_REFRESH_AGE_MS);
+export function redeemableUntilMs({
+  issuedAt = Number.POSITIVE_INFINITY,
+  expiresAtMs = Number.POSITIVE_INFINITY,
+}: RefreshClaims): number {
+  return Math.min(expiresAtMs, issuedAt * 1000 + MAX_REFRESH_AGE_MS);
 }
 
 /** Checks whether a token that was redeemed at `spentAtMs` may be redeemed again. */
@@ -190,18 +182,14 @@ function firstKinship(
 ): Kinship | undefined {
   if (use !== undefined && use !== 'refresh') return undefined;
   if (typeof aud === 'string' && isUuid(aud) && aud.toLowerCase() !== nodeId) return undefined;
+  const hex = digestOf(token).toString('hex');
   if (!isClient) {
-    const sessionId = sessionIdOf(token);
+    // A UUID of version 8 (RFC 9562 section 5.8).
+    const sessionId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
     return { sessionId, tokenId: undefined, familyId: sessionId };
   }
   const tokenId = isClaimText(jti) ? jti : undefined;
-  return { sessionId: undefined, tokenId, familyId: tokenId ?? digestOf(token).toString('hex') };
-}
-
-/** Derives the UUID of a session from a token (version 8, RFC 9562 section 5.8). */
-function sessionIdOf(token: string): string {
-  const hex = digestOf(token).toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  return { sessionId: undefined, tokenId, familyId: tokenId ?? hex };
 }
 
 function isFiniteNumber(value: unknown): value is number {

@@ -122,7 +122,7 @@ export class Revocations {
     const { nodeId, sessionId, familyId, tokenId } = claims;
     const family = familyId ?? tokenId;
     await this.#deps.changes.commit(async (recordRevocation) => {
-      if (sessionId !== undefined) await this.#deps.sessions.end(nodeId, { sessionId }, recordRevocation);
+      if (sessionId !== undefined) await this.#deps.sessions.end(nodeId, { id: sessionId }, recordRevocation);
       // The session of a token without `iat` may not exist yet; denying its id prevents that it is ever created.
       const isSessionAlone = sessionId !== undefined && claims.issuedAt !== undefined;
       if (family !== undefined && !isSessionAlone) {
@@ -279,11 +279,10 @@ export class TokenManagement {
   }
 
   async #introspectAccess(signed: SignedToken, { nodeId, tokenUse, subject, permissions }: Principal) {
-    const isLogin = tokenUse === 'login';
     return {
       active: true,
       scope: [...permissions].join(' '),
-      username: isLogin ? await this.#usernameOf(nodeId, subject) : undefined,
+      username: tokenUse === 'login' ? await this.#usernameOf(nodeId, subject) : undefined,
       token_type: 'Bearer',
       ...membersOf(signed.claims),
       token_use: tokenUse,

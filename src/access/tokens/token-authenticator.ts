@@ -2,6 +2,7 @@ import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import { JOSEError } from 'jose/errors';
 import { compactVerify } from 'jose/jws/compact/verify';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { parsedOrNone } from '../../lib/json.ts';
 import { type RotatingSecret, secretsOf, type TokenClass } from '../../platform/config/secrets.ts';
 import {
@@ -15,21 +16,15 @@ import type { AccessDirectory } from '../revocation/access-cache.ts';
 import type { Sessions } from '../revocation/sessions.ts';
 import { normalizeClaims, principalFromClaims } from './claims.rules.ts';
 
-/** The total length of the tokens of one generation, in characters; their claims take about as much memory again. */
-export const GENERATION_CHARACTERS = 8 * 1024 * 1024;
+/** The total length of the tokens that are cached, in characters; their claims take about as much memory again. */
+export const CACHED_CHARACTERS = 16 * 1024 * 1024;
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
 
 /** Verifies the signatures of compact JWTs: HS256 only, in canonical form only. Verified tokens are cached. */
 export class TokenVerifier {
   readonly #keys: JwtKeys;
-  /**
-   * The two generations of the cache. When the younger one is full, it replaces the older one; a token that is used
-   * moves to the younger one.
-   */
-  #young = new Map<string, SignedToken>();
-  #old = new Map<string, SignedToken>();
-  #characters = 0;
+  readonly #verified = new BoundedMap<string, SignedToken>(CACHED_CHARACTERS, { weightOf: (_, { length }) => length });
 
   constructor(keys: JwtKeys) {
     this.#keys = keys;
@@ -41,7 +36,7 @@ export class TokenVerifier {
    * @throws InvalidTokenError when the class, algorithm, form or signature is another.
    */
   async verify(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
-    const known = this.#young.get(token) ?? this.#promoted(token);
+    const known = this.#verified.get(token);
     return known ? requireAccepted(known, accepted) : this.#verifyNew(token, accepted);
   }
 
@@ -56,7 +51,7 @@ export class TokenVerifier {
     for (const key of this.#candidates(token)) {
       const signed = await verifyWith(token, key);
       if (signed) {
-        this.#remember(token, signed);
+        this.#verified.set(token, signed);
         return requireAccepted(signed, accepted);
       }
     }
@@ -70,21 +65,6 @@ export class TokenVerifier {
     if (key) return [key];
     const all = [...this.#keys.byKeyId.values()];
     return keyId === undefined ? all : all.filter(({ tokenClass }) => tokenClass !== 'user');
-  }
-
-  #promoted(token: string): SignedToken | undefined {
-    const known = this.#old.get(token);
-    if (known) this.#remember(token, known);
-    return known;
-  }
-
-  #remember(token: string, signed: SignedToken): void {
-    if (!this.#young.has(token)) this.#characters += token.length;
-    this.#young.set(token, signed);
-    if (this.#characters <= GENERATION_CHARACTERS) return;
-    this.#old = this.#young;
-    this.#young = new Map();
-    this.#characters = 0;
   }
 }
 

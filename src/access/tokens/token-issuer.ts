@@ -118,14 +118,13 @@ export class TokenIssuer {
     const iat = Math.max(this.#nowSeconds(), goodFrom);
     const scope = plan.scope.names.join(' ');
     const refreshId = uuidV7();
-    const kinship = 'sid' in plan.kinship ? plan.kinship : { family: plan.kinship.family ?? refreshId };
     const common = {
       iss: this.#deps.issuer(),
       sub: plan.subject,
       aud: nodeId,
       scope,
       client_id: clientId,
-      ...kinship,
+      ...('sid' in plan.kinship ? plan.kinship : { family: plan.kinship.family ?? refreshId }),
     };
     const until = (seconds: number) => (plan.expire ? { iat, exp: iat + seconds } : { iat });
     return {

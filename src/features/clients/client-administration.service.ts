@@ -154,7 +154,7 @@ export class ClientAdministration {
     return this.#change(nodeId, id, async (before, recordRevocation) => {
       await this.#refuse(administrator, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
-      await this.#deps.sessions.end(nodeId, { clientId: before.id }, recordRevocation);
+      await this.#deps.sessions.end(nodeId, { client_id: before.id }, recordRevocation);
       return this.#update(before, {
         status,
         tokens_from: tokensFrom(before.tokens_from, await this.#deps.clock.read()),

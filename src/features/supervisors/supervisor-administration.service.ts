@@ -184,7 +184,7 @@ export class SupervisorAdministration {
       await this.#refuse(nodeId, administrator, change, [before.role, set.role ?? before.role]);
       const refusal = lastAdminRefusal({ ...before, ...set }, locked);
       if (refusal) throw refusal;
-      await this.#deps.sessions.end(nodeId, { supervisorId: before.id }, recordRevocation);
+      await this.#deps.sessions.end(nodeId, { supervisor_id: before.id }, recordRevocation);
       return change === 'revoke_sessions' ? before : this.#update(nodeId, before.id, set);
     });
   }
