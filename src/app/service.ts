@@ -78,7 +78,8 @@ export async function startService({
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
   await watchDatabaseAge(context, stack);
-  const demo = await demoOf(context);
+  const demo =
+    config.databaseUrl === undefined ? await (await import('./demo/ensure-demo.ts')).ensureDemo(context) : undefined;
   context.auditWriter.start();
   await context.health.start();
   await context.denied.load();
@@ -222,10 +223,4 @@ function startReloads(
   stack.use(watchTable(gatewayConfigPath, () => void reloads.fileChanged()));
   // The file may have changed while the process was starting.
   void reloads.fileChanged();
-}
-
-async function demoOf(context: Context): Promise<Demo | undefined> {
-  if (context.config.databaseUrl !== undefined) return undefined;
-  const { ensureDemo } = await import('./demo/ensure-demo.ts');
-  return ensureDemo(context);
 }

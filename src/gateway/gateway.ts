@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { callerAddress } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
-import { bodyStalled, invalidRequest, type Refusal } from '../platform/errors.ts';
+import { invalidRequest, Refusal } from '../platform/errors.ts';
 import { type MemoryAccounts, OTHER_ACCOUNTS, REQUEST_BYTES } from '../platform/held-memory.ts';
 import type { Stage } from './chain.ts';
 import { PipelinedRequests } from './connections.ts';
@@ -59,8 +59,8 @@ export function ingress(gateway: Gateway, { headMs, idleMs, checkEveryMs }: Conn
 /** Checks whether a request is a valid WebSocket upgrade (RFC 6455 section 4.2.1). */
 function isWebSocketUpgrade({ method, headers, httpVersion }: IncomingMessage): boolean {
   const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
-  if (httpVersion !== '1.1') return false;
   return (
+    httpVersion === '1.1' &&
     method === 'GET' &&
     upgrade?.toLowerCase() === 'websocket' &&
     version === '13' &&
@@ -159,7 +159,9 @@ export class Gateway {
    */
   giveUp(req: IncomingMessage): void {
     const exchange = exchangeOf(req);
-    if (!exchange.isAnswered) this.#giveUp(exchange, bodyStalled());
+    const reason = 'the body stopped arriving while the process stops';
+    const refusal = new Refusal('service_unavailable', { retryAfterSeconds: 1, reason });
+    if (!exchange.isAnswered) this.#giveUp(exchange, refusal);
   }
 
   /** Refuses a request, even while a handler works on it. One that is still waiting is refused when it begins. */

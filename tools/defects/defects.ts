@@ -340,8 +340,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'circuits: what one client meets alone opens them',
     file: 'src/gateway/endpoints/breaker.rules.ts',
-    find: 'clients.length > 1 ? otherFailures : 0',
-    replacement: 'clients.length > 0 ? otherFailures : 0',
+    find: 'clients.length > 1 ? failures.otherFailures : 0',
+    replacement: 'clients.length > 0 ? failures.otherFailures : 0',
     caughtBy: ['test/gateway/upstream-circuits.test.ts'],
   },
   {
@@ -834,8 +834,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'lag: the age of the oldest message is that of the youngest',
     file: 'src/events/bus/kafka-admin.ts',
-    find: 'if (isOlder) younger = ageMs;\n    else older = ageMs;',
-    replacement: 'if (isOlder) older = ageMs;\n    else younger = ageMs;',
+    find: 'younger = ageMs;\n    else older = ageMs;',
+    replacement: 'older = ageMs;\n    else younger = ageMs;',
     caughtBy: ['test/events/lag-age.test.ts'],
   },
   {

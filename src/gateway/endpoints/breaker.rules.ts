@@ -68,7 +68,8 @@ export function settle(
   if (circuit.kind !== (isTrial ? 'half_open' : 'closed')) return circuit;
   if (outcome === 'answered') return CLOSED;
   const failures = plusFailure(circuit.failures, outcome, client);
-  if (countOf(failures) >= (isTrial ? 1 : settings.failures)) return { kind: 'open', untilMs: nowMs + settings.openMs };
+  const count = failures.connecting + (failures.clients.length > 1 ? failures.otherFailures : 0);
+  if (count >= (isTrial ? 1 : settings.failures)) return { kind: 'open', untilMs: nowMs + settings.openMs };
   if (circuit.kind === 'closed') return { kind: 'closed', failures };
   return { kind: 'half_open', failures, trying: circuit.trying.filter((trial) => trial !== client) };
 }
@@ -78,8 +79,4 @@ function plusFailure(failures: Failures, outcome: Exclude<Outcome, 'answered'>, 
   if (outcome === 'unknown') return failures;
   if (outcome === 'unreachable') return { ...failures, connecting: connecting + 1 };
   return { connecting, otherFailures: otherFailures + 1, clients: [...new Set([...clients, client])].slice(0, 2) };
-}
-
-function countOf({ connecting, otherFailures, clients }: Failures): number {
-  return connecting + (clients.length > 1 ? otherFailures : 0);
 }

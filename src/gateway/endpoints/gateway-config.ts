@@ -4,7 +4,7 @@ import { SCOPE_TOKEN } from '../../access/identity/permissions.rules.ts';
 import { bareName } from '../../audit/masked-names.ts';
 import { ConfigError, secretOf } from '../../platform/config/config.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
+import { type Fault, parseYaml } from './yaml-text.ts';
 
 const LOCAL = 'local';
 
@@ -86,11 +86,6 @@ type ServiceConfig = Readonly<z.output<typeof localSchema>> | RemoteService;
 /** Checks whether a service runs in another process. */
 export function isRemote(service: ServiceConfig | undefined): service is RemoteService {
   return service !== undefined && service.at !== LOCAL;
-}
-
-/** Returns a remote service at a URL, with default settings. */
-export function remoteService(at: string): RemoteService {
-  return remoteSchema.parse({ at });
 }
 
 /**
@@ -285,7 +280,11 @@ export function parseGatewayConfig(path: string, source: string): GatewayConfig 
   const { value, lineOf } = parseYaml(path, source);
   const result = gatewaySchema.safeParse(value, { error: (issue) => WORDS[issue.code]?.({ ...issue }) });
   const faults = [...(result.error?.issues ?? []).flatMap(faultsOf), ...crossFaults(value)];
-  if (!result.success || faults.length > 0) throw new ConfigError(faultLines(path, lineOf, faults));
+  if (!result.success || faults.length > 0) {
+    throw new ConfigError(
+      faults.map(({ at, message, line = at }) => `${path}:${lineOf(line)}: ${at.join('.') || 'the file'}: ${message}`),
+    );
+  }
   const { services, endpoints } = result.data;
   return { ...result.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
 }
@@ -306,10 +305,8 @@ function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConf
   };
 }
 
-type Words = (issue: Readonly<Record<string, unknown>>) => string;
-
 /** Returns a message for the operator by the code of the issue, for schemas without their own message. */
-const WORDS: Readonly<Record<string, Words>> = {
+const WORDS: Readonly<Record<string, (issue: Readonly<Record<string, unknown>>) => string>> = {
   invalid_type: ({ input, expected }) =>
     input === undefined ? 'is required' : `must be ${KINDS[String(expected)] ?? `a ${expected}`}`,
   invalid_value: ({ values }) => `must be one of ${[values].flat().join(', ')}`,
@@ -334,16 +331,16 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   if (code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ at: path, message: `has the unknown member ${key}`, line: [...path, key] }));
   if (code !== 'invalid_union') return [{ at: path, message }];
-  const closestIssues = issue.errors.findLast((issues) => issues.every(isOfIntendedKind)) ?? issue.errors.at(-1) ?? [];
-  return closestIssues.flatMap(faultsOf).map((fault) => ({
+  const intended = issue.errors.findLast((issues) =>
+    issues.every(({ code: kind, path: [member] }) =>
+      member === undefined ? kind !== 'invalid_type' && kind !== 'invalid_value' : member !== 'at',
+    ),
+  );
+  return (intended ?? issue.errors.at(-1) ?? []).flatMap(faultsOf).map((fault) => ({
     ...fault,
     at: [...path, ...fault.at],
     line: [...path, ...(fault.line ?? fault.at)],
   }));
-}
-
-function isOfIntendedKind({ code, path: [member] }: z.core.$ZodIssue): boolean {
-  return member === undefined ? code !== 'invalid_type' && code !== 'invalid_value' : member !== 'at';
 }
 
 /** Returns the issues between members; it reads the value as it was written, so that other issues hide none of them. */
@@ -412,6 +409,6 @@ export function withDiscovers(config: GatewayConfig, url: string | undefined): G
   return {
     ...config,
     endpoints: [...config.endpoints, endpoint],
-    discovers: { name: UPSTREAM, service: remoteService(url) },
+    discovers: { name: UPSTREAM, service: remoteSchema.parse({ at: url }) },
   };
 }

@@ -4,13 +4,11 @@ import { parseGatewayConfig } from './gateway-config.ts';
 import type { ParsedTable, TableText } from './reload.ts';
 
 const { path, source }: TableText = workerData;
-parentPort?.postMessage(parseTableText());
-
-function parseTableText(): ParsedTable {
-  try {
-    return { table: JSON.stringify(parseGatewayConfig(path, source)) };
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return { faults: error.faults };
-  }
+let parsed: ParsedTable;
+try {
+  parsed = { table: JSON.stringify(parseGatewayConfig(path, source)) };
+} catch (error) {
+  if (!(error instanceof ConfigError)) throw error;
+  parsed = { faults: error.faults };
 }
+parentPort?.postMessage(parsed);

@@ -35,13 +35,6 @@ export function parseYaml(path: string, source: string): YamlText {
   return { value: orFault(path, () => document.toJS({ maxAliasCount: MAX_ALIASES })), lineOf };
 }
 
-/** Returns issues as text for the operator, with file, line and member. */
-export function faultLines(path: string, lineOf: YamlText['lineOf'], faults: readonly Fault[]): string[] {
-  return faults.map(
-    ({ at, message, line = at }) => `${path}:${lineOf(line)}: ${at.join('.') || 'the file'}: ${message}`,
-  );
-}
-
 /**
  * Runs `read`, and turns any error into an issue of the file. The YAML library throws errors without a position, for
  * example when nesting is too deep for the stack.

@@ -1,6 +1,5 @@
 import type { Principal } from '../../access/identity/callers.ts';
-import type { AuditRecord } from '../../audit/audit-record.ts';
-import { type AuditChain, unchained } from '../../audit/audit-record.ts';
+import { type AuditChain, type AuditRecord, unchained } from '../../audit/audit-record.ts';
 import { cut, isGraphql, maskBody, maskHeaders, maskPart, maskQuery } from '../../audit/mask.ts';
 import { isOperationBody } from '../../audit/mask-json.ts';
 import { maskValues, withoutBareUserinfo } from '../../audit/mask-values.ts';

@@ -282,8 +282,7 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
  * byte for byte. A buffer would cost a second write, and UTF-8 text would send the headers in that encoding.
  */
 function asOneWrite(bytes: Buffer, otherArgs: readonly unknown[]): unknown[] {
-  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...onSentOf(otherArgs)];
-  return [bytes.toString('latin1'), 'latin1', ...onSentOf(otherArgs)];
+  return [...(bytes.length > ONE_WRITE_BYTES ? [bytes] : [bytes.toString('latin1'), 'latin1']), ...onSentOf(otherArgs)];
 }
 
 /** Checks whether a chunk is a text that is the same bytes in UTF-8 and in Latin-1, and short enough for one write. */

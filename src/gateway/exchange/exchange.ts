@@ -304,7 +304,9 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
     reject(refusal);
   }
   // Once the client has left, the promise never settles, and a timer would only hold the body in memory.
-  const late = req.destroyed ? undefined : setTimeout(() => stop(tooSlow()), MAX_MS);
+  const late = req.destroyed
+    ? undefined
+    : setTimeout(() => stop(invalidRequest([{ path: '', message: 'must arrive within five minutes' }])), MAX_MS);
   function leave(): void {
     clearTimeout(late);
     if (held) held.giveUp = giveUp;
@@ -317,10 +319,6 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   }
   req.on('data', onData).once('end', finish).once('close', leave);
   return promise;
-}
-
-function tooSlow(): Refusal {
-  return invalidRequest([{ path: '', message: 'must arrive within five minutes' }]);
 }
 
 /**

@@ -66,13 +66,11 @@ export class RequestMetrics {
     this.#active -= 1;
     const { req, res, upgrade } = exchange;
     const route = exchange.state.endpoint?.path ?? '';
-    const stream = upgrade && res.statusCode === 101 ? 'websocket' : isEventStream(exchange) ? 'sse' : undefined;
-    if (stream) {
-      this.#streams.inc({ http_route: route, kind: stream });
-      return;
-    }
+    const isEventStream = res.getHeader('content-type')?.toString().startsWith('text/event-stream');
+    const stream = upgrade && res.statusCode === 101 ? 'websocket' : isEventStream ? 'sse' : undefined;
     const seconds = (performance.now() - exchange.startedTick) / 1_000;
-    this.#observe(route, req.method, { status: endStatusOf(exchange, aborted), seconds });
+    if (stream) this.#streams.inc({ http_route: route, kind: stream });
+    else this.#observe(route, req.method, { status: endStatusOf(exchange, aborted), seconds });
   }
 
   /** Counts a response to bytes that are not valid HTTP. */
@@ -88,12 +86,6 @@ export class RequestMetrics {
     };
     this.#durations.observe(labels, seconds);
   }
-}
-
-/** Checks whether the response is an event stream, from this process or an upstream. */
-function isEventStream({ res }: Exchange): boolean {
-  const type = res.getHeader('content-type');
-  return typeof type === 'string' && type.startsWith('text/event-stream');
 }
 
 /** Starts the span of a request, as a child of the caller's `traceparent`, and runs the request within it. */

@@ -122,8 +122,11 @@ export function refuse(
     res.destroy();
     return;
   }
+  // For a challenge of HTTP Basic the browser would show its own window, not the error of the page that makes the
+  // request (Fetch Metadata, `Sec-Fetch-Site`, which only browsers send; `none` is a request by the user).
+  const isOfPage = (req.headers['sec-fetch-site'] ?? 'none') !== 'none';
   for (const [name, value] of Object.entries(refusalHeaders(refusal)))
-    if (!value.startsWith('Basic ') || !isOfPage(req)) res.setHeader(name, value);
+    if (!value.startsWith('Basic ') || !isOfPage) res.setHeader(name, value);
   if (!req.complete && announcesBody(req)) {
     res.setHeader('Connection', 'close');
     lingerOnClose(exchange);
@@ -131,15 +134,6 @@ export function refuse(
   const envelope = envelopeOf(refusal);
   if (exchange.route?.oauthErrors) delete envelope.errors;
   sendJson(res, status, envelope);
-}
-
-/**
- * Checks whether a page in a browser makes a request (Fetch Metadata, `Sec-Fetch-Site`, which only browsers send;
- * `none` is one by the user). For a challenge of HTTP Basic the browser would show its own window, not the page's
- * error.
- */
-function isOfPage({ headers: { 'sec-fetch-site': site = 'none' } }: Exchange['req']): boolean {
-  return site !== 'none';
 }
 
 /** Checks whether an error occurred only because the request was refused meanwhile. */

@@ -21,15 +21,6 @@ const MAX_ATTEMPTS = 2;
 
 type Controller = Dispatcher.DispatchController;
 
-interface ForwardingDependencies {
-  exchange: Exchange;
-  upstream: Upstream;
-  calls: UpstreamCalls;
-  watch: Pick<AccessWatch, 'watch'>;
-  log: Log;
-  publicUrl: string;
-}
-
 /**
  * The age, in ms, at which a request counts as a connection that outlives its request, so that it ends with its token.
  * It is then also detected that the token ended before.
@@ -63,12 +54,7 @@ const UNKNOWN_TO_CLOSED: ReadonlySet<number> = new Set([413, 502, 503, 504]);
  * the request to the upstream is aborted.
  */
 export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
-  readonly #exchange: Exchange;
-  readonly #upstream: Upstream;
-  readonly #calls: UpstreamCalls;
-  readonly #watch: ForwardingDependencies['watch'];
-  readonly #log: Log;
-  readonly #publicUrl: string;
+  readonly #deps;
   readonly #response: UpstreamResponse;
   readonly #body: RequestBody | undefined;
   /** Who takes turns at the upstream: the tenant or, without a token, the address. */
@@ -94,13 +80,16 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #wasSent = false;
   #wasAnswered = false;
 
-  constructor({ exchange, upstream, calls, watch, log, publicUrl }: ForwardingDependencies) {
-    this.#exchange = exchange;
-    this.#upstream = upstream;
-    this.#calls = calls;
-    this.#watch = watch;
-    this.#log = log;
-    this.#publicUrl = publicUrl;
+  constructor(deps: {
+    exchange: Exchange;
+    upstream: Upstream;
+    calls: UpstreamCalls;
+    watch: Pick<AccessWatch, 'watch'>;
+    log: Log;
+    publicUrl: string;
+  }) {
+    const { exchange, upstream } = deps;
+    this.#deps = deps;
     this.#key = exchange.state.nodeId ?? callerAddress(exchange.realIp);
     this.#response = new UpstreamResponse(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
     if (!announcesBody(exchange.req)) return;
@@ -114,9 +103,9 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** Starts forwarding, or refuses the request. Every outcome is answered by this object. */
   start(): void {
-    const { req, res, state } = this.#exchange;
+    const { req, res, state } = this.#deps.exchange;
     res.once('close', () => this.#leave());
-    const retryAfterMs = this.#upstream.retryAfterMs(this.#client);
+    const retryAfterMs = this.#deps.upstream.retryAfterMs(this.#client);
     if (this.#maxBytes > 0 && Number(req.headers['content-length'] ?? 0) > this.#maxBytes) {
       this.#end(payloadTooLarge(this.#maxBytes), 'refused');
     } else if (retryAfterMs !== undefined) {
@@ -129,20 +118,20 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onPermit(): void {
-    const admission = this.#upstream.admit(this.#client);
+    const admission = this.#deps.upstream.admit(this.#client);
     if (admission.isAdmitted) {
       this.#isTrial = admission.isTrial;
       this.#isUnsettled = true;
       this.#send();
     } else {
-      this.#upstream.release(this.#semaphore, this.#key);
+      this.#deps.upstream.release(this.#semaphore, this.#key);
       this.#end(unavailable(admission.retryAfterMs), 'refused');
     }
   }
 
   /** Refuses the request; called when the circuit breaker opens while it waits in the queue. */
   onRefused(): void {
-    this.#end(unavailable(this.#upstream.retryAfterMs(this.#client) ?? 0), 'refused');
+    this.#end(unavailable(this.#deps.upstream.retryAfterMs(this.#client) ?? 0), 'refused');
   }
 
   onRequestStart(controller: Controller): void {
@@ -156,11 +145,11 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {
-    const isClosed = this.#exchange.state.endpoint?.statuses === 'closed';
-    replaceOwnAddresses(headers, this.#upstream, this.#publicUrl);
+    const isClosed = this.#deps.exchange.state.endpoint?.statuses === 'closed';
+    replaceOwnAddresses(headers, this.#deps.upstream, this.#deps.publicUrl);
     if (status < 200) this.#response.inform(status, headers);
     // A refusal was already sent, because the bytes after the head of the request were not valid HTTP.
-    else if (this.#exchange.isAnswered) this.#leave();
+    else if (this.#deps.exchange.isAnswered) this.#leave();
     else if (isClosed && UNKNOWN_TO_CLOSED.has(status)) this.#replace(status);
     else this.#pass(status, headers);
   }
@@ -171,26 +160,26 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   onResponseEnd(): void {
     this.#close(undefined);
-    this.#upstream.release(this.#semaphore, this.#key);
+    this.#deps.upstream.release(this.#semaphore, this.#key);
     this.#response.end();
   }
 
   onRequestUpgrade(_controller: Controller, _status: number, headers: IncomingHttpHeaders, socket: Duplex): void {
     this.#settle('answered');
-    this.#upstream.counts.answered += 1;
-    replaceOwnAddresses(headers, this.#upstream, this.#publicUrl);
+    this.#deps.upstream.counts.answered += 1;
+    replaceOwnAddresses(headers, this.#deps.upstream, this.#deps.publicUrl);
     this.#call?.answered(101, true);
     this.#close(undefined);
-    const tunnel = openTunnel(this.#exchange, headers, socket, () => {
-      this.#upstream.streams.delete(tunnel);
-      this.#upstream.release(this.#semaphore, this.#key);
+    const tunnel = openTunnel(this.#deps.exchange, headers, socket, () => {
+      this.#deps.upstream.streams.delete(tunnel);
+      this.#deps.upstream.release(this.#semaphore, this.#key);
       unwatch?.();
     });
-    this.#upstream.streams.add(tunnel);
-    const { state, audit } = this.#exchange;
+    this.#deps.upstream.streams.add(tunnel);
+    const { state, audit } = this.#deps.exchange;
     const unwatch =
       state.principal &&
-      this.#watch.watch(state.principal, (end) => {
+      this.#deps.watch.watch(state.principal, (end) => {
         audit.reason = end;
         tunnel.stop();
       });
@@ -198,15 +187,15 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   onResponseError(_controller: Controller | null, error: Error): void {
     if (!this.#isOver && !this.#wasAnswered && !this.#wasSent && this.#attempts < MAX_ATTEMPTS) {
-      this.#upstream.counts.retried += 1;
+      this.#deps.upstream.counts.retried += 1;
       this.#call?.end('unreachable');
       // The pool is still removing the connection that failed.
-      queueMicrotask(() => (this.#isOver ? this.#upstream.release(this.#semaphore, this.#key) : this.#send()));
+      queueMicrotask(() => (this.#isOver ? this.#deps.upstream.release(this.#semaphore, this.#key) : this.#send()));
       return;
     }
     // The circuit breaker is given the outcome before the next request begins.
     if (!this.#isOver) this.#settle(this.#wasAnswered ? 'answered' : this.#wasSent ? 'broken' : 'unreachable');
-    this.#upstream.release(this.#semaphore, this.#key);
+    this.#deps.upstream.release(this.#semaphore, this.#key);
     if (!this.#isOver) this.#end(badGateway(error), this.#wasAnswered ? 'invalid' : 'failed');
   }
 
@@ -214,7 +203,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     clearTimeout(this.#timer);
     this.#response.begin(status, headers);
     this.#settle('answered');
-    this.#upstream.counts.answered += 1;
+    this.#deps.upstream.counts.answered += 1;
     const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
     this.#call?.answered(status, isStream);
     if (!isStream) {
@@ -224,7 +213,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     }
     this.#watchToken(0);
     this.#stream = { stop: () => this.#cut() };
-    this.#upstream.streams.add(this.#stream);
+    this.#deps.upstream.streams.add(this.#stream);
   }
 
   /** Replaces a response whose status the client does not know by an error that it knows. */
@@ -237,38 +226,38 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** The identity of the client for the circuit breaker: the client of the token, or else the address. */
   get #client(): string {
-    const { state, realIp } = this.#exchange;
+    const { state, realIp } = this.#deps.exchange;
     return state.principal?.clientId ?? state.principal?.subject ?? callerAddress(realIp);
   }
 
   get #semaphore(): Semaphore {
-    return this.#exchange.upgrade ? this.#upstream.sockets : this.#upstream.requests;
+    return this.#deps.exchange.upgrade ? this.#deps.upstream.sockets : this.#deps.upstream.requests;
   }
 
   /** The longest request body of the endpoint, in bytes; 0 means no limit. */
   get #maxBytes(): number {
-    return this.#exchange.state.endpoint?.max_body_bytes ?? 0;
+    return this.#deps.exchange.state.endpoint?.max_body_bytes ?? 0;
   }
 
   #send(): void {
-    const { req, upgrade } = this.#exchange;
+    const { req, upgrade } = this.#deps.exchange;
     this.#attempts += 1;
-    this.#call = this.#calls.begin(this.#upstream.name, this.#exchange, this.#attempts);
+    this.#call = this.#deps.calls.begin(this.#deps.upstream.name, this.#deps.exchange, this.#attempts);
     this.#controller = undefined;
     this.#wasSent = false;
     const request: Dispatcher.DispatchOptions = {
-      path: this.#upstream.prefix + (req.url ?? ''),
+      path: this.#deps.upstream.prefix + (req.url ?? ''),
       method: req.method ?? '',
-      headers: requestFields(this.#exchange, this.#call.traceparent),
+      headers: requestFields(this.#deps.exchange, this.#call.traceparent),
       body: this.#body ?? null,
     };
-    this.#upstream.pool.dispatch(upgrade ? { ...request, upgrade: 'websocket' } : request, this);
+    this.#deps.upstream.pool.dispatch(upgrade ? { ...request, upgrade: 'websocket' } : request, this);
   }
 
   #settle(outcome: Outcome): void {
     if (!this.#isUnsettled) return;
     this.#isUnsettled = false;
-    this.#upstream.settle({ outcome, client: this.#client, isTrial: this.#isTrial });
+    this.#deps.upstream.settle({ outcome, client: this.#client, isTrial: this.#isTrial });
   }
 
   /**
@@ -286,12 +275,12 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** Watches the token, once `afterMs` milliseconds have passed. */
   #watchToken(afterMs: number): void {
-    const { principal } = this.#exchange.state;
+    const { principal } = this.#deps.exchange.state;
     if (!principal) return;
     clearTimeout(this.#lasting);
     this.#unwatch?.();
     this.#lasting = setTimeout(() => {
-      this.#unwatch = this.#watch.watch(principal, (end) => this.#endWithToken(end));
+      this.#unwatch = this.#deps.watch.watch(principal, (end) => this.#endWithToken(end));
     }, afterMs);
   }
 
@@ -300,7 +289,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
    * not be repeated is still answered, within the timeout of its endpoint.
    */
   #endWithToken(end: AccessEnd): void {
-    const { req, isAnswered } = this.#exchange;
+    const { req, isAnswered } = this.#deps.exchange;
     this.#hasExpired = end === 'expired' && !isAnswered && req.complete && !SAFE_METHODS.has(req.method);
     if (!this.#hasExpired) this.#end(end === 'unknown' ? unavailable(0) : new InvalidTokenError(end), 'cut');
   }
@@ -308,7 +297,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   /** Ends a request whose client has left. */
   #leave(): void {
     if (this.#isOver) return;
-    this.#upstream.counts.left += 1;
+    this.#deps.upstream.counts.left += 1;
     this.#close('left');
     this.#takeBack();
   }
@@ -320,13 +309,13 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   #end(refusal: Refusal, counted: keyof UpstreamCounts): void {
     if (this.#isOver) return;
-    const { req, res } = this.#exchange;
-    this.#upstream.counts[counted] += 1;
+    const { req, res } = this.#deps.exchange;
+    this.#deps.upstream.counts[counted] += 1;
     this.#close(CALL_ERRORS[counted]);
     this.#response.revoke();
     // For HTTP/1.0, an orderly end of the connection would mark the body as complete.
     if (res.headersSent && req.httpVersion === '1.0') req.socket.resetAndDestroy();
-    refuse(this.#exchange, refusal, this.#log);
+    refuse(this.#deps.exchange, refusal, this.#deps.log);
     this.#takeBack();
   }
 
@@ -337,7 +326,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     clearTimeout(this.#lasting);
     this.#unwatch?.();
     this.#response.stop();
-    if (this.#stream) this.#upstream.streams.delete(this.#stream);
+    if (this.#stream) this.#deps.upstream.streams.delete(this.#stream);
   }
 
   #takeBack(): void {

@@ -194,22 +194,11 @@ function flush({ isAnswered, res }: Exchange): void {
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** A WebSocket between a client and an upstream, through the gateway. */
-interface Tunnel {
-  /** Closes both connections. */
-  stop(): void;
-}
-
 /**
  * Accepts a client's WebSocket upgrade (RFC 6455 section 4.2.2), and passes on the bytes of either side at the pace of
- * the other. Calls `onEnd` once both connections are closed.
+ * the other. Calls `onEnd` once both connections are closed; `stop` of the result closes them.
  */
-export function openTunnel(
-  exchange: Exchange,
-  headers: IncomingHttpHeaders,
-  upstream: Duplex,
-  onEnd: () => void,
-): Tunnel {
+export function openTunnel(exchange: Exchange, headers: IncomingHttpHeaders, upstream: Duplex, onEnd: () => void) {
   const { req, res, upgrade, correlationId } = exchange;
   if (!upgrade) throw new Error('the request is not an upgrade');
   const client = upgrade.socket;
