@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Passwords } from '../access/credentials/passwords.ts';
 import { sessionMirror } from '../access/revocation/session-mirror.ts';
 import { operationDurations } from '../api/graphql/execution/operation-observer.ts';
-import { toolOutcomes } from '../api/mcp/kit/tool.ts';
+import { TOOL_OUTCOMES } from '../api/mcp/kit/tool.ts';
 import { AuditChain, jsonOf } from '../audit/audit-record.ts';
 import { AUDIT_DELAY_MS, AuditStore, AuditWriter } from '../audit/audit-writer.ts';
 import { AuditErasure } from '../audit/erasure.ts';
@@ -104,7 +104,10 @@ export async function createContext({
     requests: new RequestMetrics(),
     connections: new ConnectionMetrics(),
     operations: operationDurations(),
-    toolOutcomes: toolOutcomes(),
+    toolOutcomes: counterBy('outcome', TOOL_OUTCOMES, {
+      name: 'portcullis_tool_calls_total',
+      help: 'MCP tool calls, by outcome: ok, error (reported to the agent), failed (internal error).',
+    }),
     bus,
     exported: tracing.exported,
   };

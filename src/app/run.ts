@@ -114,8 +114,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
     if (greets) await greet(service);
     log.info({ base_url: service.baseUrl, admin_url: service.adminUrl, role: config.role }, 'started');
     onHangup(() => void service.reload());
-    const signal = await stopped;
-    log.info({ signal }, 'stopping');
+    log.info({ signal: await stopped }, 'stopping');
     return await stopInTime(service, log);
   } catch (error) {
     return reportStartFailure(error, config);
@@ -148,7 +147,6 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
   const client = await directory.client(demo.client.client_id);
   const token =
     client && (await issuer.sign(issuer.forClient(client, { names: client.scopes, isNarrowed: false }))).access_token;
-  const startedInMs = process.uptime() * 1000;
   process.stdout.write(
     greeting({
       demo,
@@ -158,7 +156,7 @@ async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<voi
       adminUrl,
       dataDir: config.dataDir,
       webhook: secrets.webhook,
-      startedInMs,
+      startedInMs: process.uptime() * 1000,
     }),
   );
 }

@@ -72,8 +72,7 @@ const ENDED = '\u0002';
  * name may begin with one of the characters that `starts` has a pattern for.
  */
 function patternOf(names: readonly string[], gap: string, starts: ReadonlyMap<string, string>): string {
-  const groups = Map.groupBy(names, (name) => name.at(-1) ?? '');
-  const patterns = [...groups].map(([last, group]) => {
+  const patterns = [...Map.groupBy(names, (name) => name.at(-1) ?? '')].map(([last, group]) => {
     const before = group.map((name) => name.slice(0, -1));
     return last === '' ? '' : (starts.get(last) ?? `${patternOf(before, gap, starts)}${gap}${last}`);
   });
@@ -267,8 +266,9 @@ export class SecretNames {
 
   /** Returns which values are masked under the name that ends before an index of a folded text. */
   #kindBefore(end: number, text: string): MaskedKind {
-    const before = text.slice(Math.max(0, end - 2 * MAX_NAME), end).replaceAll(/\\[bfnrt]/g, ' ');
-    const words = before
+    const words = text
+      .slice(Math.max(0, end - 2 * MAX_NAME), end)
+      .replaceAll(/\\[bfnrt]/g, ' ')
       .split(/[^\p{L}\p{M}\p{N}_-]+/u)
       .map(bareName)
       .filter(Boolean);

@@ -105,8 +105,8 @@ export class AuditSeals {
    * states nothing by undefined. Returns the seal.
    */
   async add(
-    statement: Statement | StatementFactory,
-    write: SealWrite = (seal) => this.#store(seal),
+    statement: Statement | (() => Promise<Statement | undefined>),
+    write = (seal: string) => this.#store(seal),
   ): Promise<Seal | undefined> {
     const { db, sink } = this.#deps;
     const seal = await outsideRequest(() => db.transaction(() => this.#add(statement, write)));
@@ -129,7 +129,10 @@ export class AuditSeals {
     }
   }
 
-  async #add(statementOrFactory: Statement | StatementFactory, write: SealWrite): Promise<Seal | undefined> {
+  async #add(
+    statementOrFactory: Parameters<AuditSeals['add']>[0],
+    write: (seal: string) => Promise<void>,
+  ): Promise<Seal | undefined> {
     const unscoped = this.#unscoped();
     await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
     const statement = typeof statementOrFactory === 'function' ? await statementOrFactory() : statementOrFactory;
@@ -160,15 +163,11 @@ export class AuditSeals {
   }
 }
 
-type SealWrite = (seal: string) => Promise<void>;
-
-type StatementFactory = () => Promise<Statement | undefined>;
-
-/** Records of a chain without a gap, from the first index to the last one, which has this hash. */
-type Run = { chain: string; from: number } & ChainHead;
-
-/** Returns the runs in lines of one process: of those without a gap, as nearly all are, only the ends are read. */
-function runsOf(lines: readonly Buffer[]): Run[] {
+/**
+ * Returns the runs in lines of one process, records without a gap, from the first index to the last one, which has the
+ * hash: of lines without a gap, as nearly all are, only the ends are read.
+ */
+function runsOf(lines: readonly Buffer[]): ({ chain: string; from: number } & ChainHead)[] {
   const [first, last] = [lines[0], lines.at(-1)];
   if (!first || !last || !isChainedLine(first)) return [];
   const { index: from } = placeOf(first);

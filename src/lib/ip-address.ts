@@ -40,8 +40,10 @@ export function groupsOf(address: string): number[] {
 export function callerAddress(address: string): string {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return plain;
-  const network = groupsOf(plain).slice(0, 4);
-  return `${network.map((group) => group.toString(16)).join(':')}::/64`;
+  return `${groupsOf(plain)
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
 }
 
 /** Returns the base URL of an HTTP listener; an IPv6 address is put in brackets (RFC 3986, section 3.2.2). */

@@ -30,6 +30,16 @@ export function pageRead(request: PageRequest): PageRequest {
   return { ...request, size: request.size + 1 };
 }
 
+/** Returns the first rows, as many as have `max` together, but at least one. */
+export function firstWithin<Row>(max: number, rows: Row[], sizeOf: (row: Row) => number): Row[] {
+  let size = 0;
+  const end = rows.findIndex((row) => {
+    size += sizeOf(row);
+    return size > max;
+  });
+  return end < 0 ? rows : rows.slice(0, Math.max(1, end));
+}
+
 /**
  * The rows of a page, in the order of the list. `hasMore` is whether there are more rows after them, or before them if
  * the page was read backward.

@@ -83,14 +83,13 @@ export function parseOrReject<Schema extends z.ZodType>(schema: Schema, value: u
 
 /** Returns the issues of a failed parse of `value`, with paths such as `users[3].email`. */
 export function issuesOf(error: z.ZodError, value: unknown): Issue[] {
-  return issuesIn(error, value).map(({ path, message }) => ({ path: pathText(path), message }));
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, part) => {
-    if (typeof part === 'number') return `${text}[${part}]`;
-    return text === '' ? String(part) : `${text}.${String(part)}`;
-  }, '');
+  return issuesIn(error, value).map(({ path, message }) => ({
+    path: path
+      .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+      .join('')
+      .replace(/^\./, ''),
+    message,
+  }));
 }
 
 /** One thing wrong with an input; `path` is such as `users[3].email`, and empty for the input as a whole. */
@@ -180,14 +179,6 @@ export function serviceUnavailable(cause?: unknown, retryAfterSeconds = 1): Refu
 /** Makes the refusal of a request that cannot be recorded. */
 export function auditSpoolFull(): Refusal {
   return new Refusal('service_unavailable', { retryAfterSeconds: 1, reason: 'the audit spool is full' });
-}
-
-/** Makes the refusal of a request whose body does not come while the process stops. */
-export function bodyStalled(): Refusal {
-  return new Refusal('service_unavailable', {
-    retryAfterSeconds: 1,
-    reason: 'the body stopped arriving while the process stops',
-  });
 }
 
 /** Makes the refusal of a request whose work takes too long. */

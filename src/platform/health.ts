@@ -154,8 +154,7 @@ export function readinessOf(facts: ReadinessFacts): Readiness {
   const isStuck = !excludesStores && NEEDS[role].some((part) => checks[part] === 'down');
   const isDown = isStuck || (checks.audit === 'full' && role !== 'worker');
   const partly = hasSeenStores || excludesStores ? 'degraded' : 'starting';
-  const status = isDraining ? 'draining' : isDown ? 'down' : isWhole ? 'ok' : partly;
-  return { status, checks };
+  return { status: isDraining ? 'draining' : isDown ? 'down' : isWhole ? 'ok' : partly, checks };
 }
 
 /** Checks whether a load balancer should send requests to the process. */

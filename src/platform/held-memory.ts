@@ -168,8 +168,7 @@ export class MemoryAccounts {
     const account = this.#accounts.getOrInsertComputed(held.key, () => new Account());
     if (account.requests === 0) this.#active += 1;
     account.requests += 1;
-    const part = account.partOf(held.part);
-    part.open.add(held);
+    account.partOf(held.part).open.add(held);
     this.change(account, held.part, held.bytes);
     return account;
   }

@@ -91,8 +91,7 @@ async function preloads(page: string, files: Files): Promise<string> {
   for (const first of FIRST) {
     names.add(first);
     for (const name of names) {
-      const file = await files.find(name);
-      for (const [, specifier = ''] of String(file?.bytes).matchAll(IMPORT)) {
+      for (const [, specifier = ''] of String((await files.find(name))?.bytes).matchAll(IMPORT)) {
         names.add(join(imports[specifier] ? '' : dirname(name), imports[specifier] ?? specifier));
       }
     }

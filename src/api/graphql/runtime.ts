@@ -128,8 +128,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     async answer(exchange: Exchange, bearer: Principal): Promise<void> {
       const { req, res } = exchange;
       audits.begin(exchange);
-      const maxBytes = exchange.state.endpoint?.max_body_bytes ?? MEBIBYTE;
-      const request = await readRequest(exchange, maxBytes, {
+      const request = await readRequest(exchange, exchange.state.endpoint?.max_body_bytes ?? MEBIBYTE, {
         limits: uploadLimits,
         watch: (onEnd) => deps.watch.watch(bearer, onEnd),
       });

@@ -21,10 +21,10 @@ import {
   failureOf,
   printableName,
   requireScope,
+  type TOOL_OUTCOMES,
   type Tool,
   type ToolCall,
   type ToolFailure,
-  type ToolOutcome,
 } from './kit/tool.ts';
 import { invalidParams, messageOf, notAMessage } from './message.ts';
 
@@ -50,7 +50,7 @@ async function callTool(
   args: Readonly<Record<string, unknown>>,
   call: ToolCall,
 ): Promise<CallToolResult> {
-  const count = (outcome: ToolOutcome) => outcomes.inc({ outcome });
+  const count = (outcome: (typeof TOOL_OUTCOMES)[number]) => outcomes.inc({ outcome });
   const tool = tools.get(name);
   if (!tool) {
     count('error');
@@ -94,15 +94,6 @@ export interface McpRuntimeDependencies {
   log: Log;
 }
 
-/** Answers the messages that clients send over MCP. */
-export interface McpRuntime {
-  /**
-   * Answers a message of a client.
-   * @throws Refusal 400 for a body that is not a JSON-RPC message.
-   */
-  answer(exchange: Exchange, identity: AgentIdentity, message: object): Promise<void>;
-}
-
 /** The maximum number of members of an object in a message; no valid message has as many. */
 const MAX_MEMBERS = 1_000;
 
@@ -127,7 +118,7 @@ function headersOf({ headers }: Exchange['req']): Record<string, string> {
 const ALWAYS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Creates the runtime. Each message has its own SDK server and transport, so that clients share no state. */
-export function createMcpRuntime(deps: McpRuntimeDependencies & Toolset): McpRuntime {
+export function createMcpRuntime(deps: McpRuntimeDependencies & Toolset) {
   const { tools, instructions } = deps;
   /** Creates the server that answers one message. */
   function serverFor(call: ToolCall, message: JSONRPCMessage): Server {
@@ -145,7 +136,11 @@ export function createMcpRuntime(deps: McpRuntimeDependencies & Toolset): McpRun
   }
 
   return {
-    async answer(exchange, identity, requestBody) {
+    /**
+     * Answers a message of a client.
+     * @throws Refusal 400 for a body that is not a JSON-RPC message.
+     */
+    async answer(exchange: Exchange, identity: AgentIdentity, requestBody: object): Promise<void> {
       // Refused first, because each schema that follows would examine every member.
       if (membersOfWideObject(requestBody, MAX_MEMBERS))
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);

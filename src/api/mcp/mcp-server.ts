@@ -1,4 +1,4 @@
-import { bearerOf, type ClientRecord, InvalidTokenError, type Principal } from '../../access/identity/callers.ts';
+import { bearerOf, InvalidTokenError } from '../../access/identity/callers.ts';
 import type { Throttle } from '../../access/limits/client-limits.ts';
 import type { AccessDirectory } from '../../access/revocation/access-cache.ts';
 import type { TokenAuthenticator } from '../../access/tokens/token-authenticator.ts';
@@ -7,7 +7,7 @@ import { refuse } from '../../gateway/exchange/responses.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { Refusal } from '../../platform/errors.ts';
 import type { AgentIdentity } from './kit/tool.ts';
-import type { McpRuntime, McpRuntimeDependencies, Toolset } from './mcp-runtime.ts';
+import type { McpRuntimeDependencies, Toolset } from './mcp-runtime.ts';
 import { readMessage } from './message.ts';
 
 interface McpServerDependencies extends McpRuntimeDependencies {
@@ -65,13 +65,7 @@ async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<A
   return identity;
 }
 
-interface Admitted {
-  identity: AgentIdentity;
-  /** Whose client guards the request must pass. */
-  caller: ClientRecord | Principal;
-}
-
-async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secret: string): Promise<Admitted> {
+async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secret: string) {
   async function recheck(): Promise<void> {
     const { fault } = await deps.directory.authenticate(secret);
     if (fault) throw new InvalidTokenError(fault);
@@ -90,7 +84,7 @@ async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secr
 }
 
 /** Admits the principal of an access token of the user class, as the stages of the chain do for REST. */
-async function admitToken(deps: McpServerDependencies, exchange: Exchange, token: string): Promise<Admitted> {
+async function admitToken(deps: McpServerDependencies, exchange: Exchange, token: string) {
   const { authenticator, directory } = deps;
   const principal = await authenticator.authenticate(token, ['user']);
   async function recheck(): Promise<void> {
@@ -114,23 +108,20 @@ function withMetadata(error: unknown, url: string): unknown {
 }
 
 /** Serves MCP behind the gateway. */
-export interface McpServer {
-  /** Answers a request of an agent. */
-  handle(exchange: Exchange): void;
-}
+export type McpServer = ReturnType<typeof createMcpServer>;
 
 /**
  * Creates the server of the Model Context Protocol over Streamable HTTP, without sessions: each request carries the
  * secret of a client, or an access token, and is answered with JSON. The runtime is loaded with the first request, or at
  * once in production.
  */
-export function createMcpServer(deps: McpServerDependencies): McpServer {
-  let loading: Promise<McpRuntime> | undefined;
-  async function load(): Promise<McpRuntime> {
+export function createMcpServer(deps: McpServerDependencies) {
+  let loading: ReturnType<typeof load> | undefined;
+  async function load() {
     const [{ createMcpRuntime }, toolset] = await Promise.all([import('./mcp-runtime.ts'), deps.toolset()]);
     return createMcpRuntime({ ...deps, ...toolset });
   }
-  const runtime = (): Promise<McpRuntime> => {
+  const runtime = () => {
     loading ??= load();
     return loading;
   };
@@ -144,13 +135,9 @@ export function createMcpServer(deps: McpServerDependencies): McpServer {
     await runCooperatively(() => answerMessage(exchange, identity, message), exchange.held, { isBegun: true });
   }
 
-  async function handle(exchange: Exchange): Promise<void> {
-    try {
-      await answer(exchange);
-    } catch (error) {
-      refuse(exchange, withMetadata(error, deps.metadataUrl()), deps.log);
-    }
-  }
-
-  return { handle: (exchange) => void handle(exchange) };
+  return {
+    /** Answers a request of an agent. */
+    handle: (exchange: Exchange): void =>
+      void answer(exchange).catch((error) => refuse(exchange, withMetadata(error, deps.metadataUrl()), deps.log)),
+  };
 }

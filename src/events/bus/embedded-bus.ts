@@ -10,12 +10,14 @@ import {
   BusUnavailableError,
   type ConsumerLag,
   type EventBus,
+  HEALTH_TIMEOUT_MS,
   type IncomingMessage,
   type LogReader,
   MAX_BATCH_MESSAGES,
   type OutgoingMessage,
   type PartitionSpan,
   type PublishOptions,
+  RETENTION_DAYS,
   type ReadOptions,
   type SubscribeOptions,
   type Subscription,
@@ -29,7 +31,7 @@ export interface BusDatabase {
 }
 
 /** A consumer group and a topic, for which one offset is stored: how far the group has read the topic. */
-export interface ReadPosition {
+interface ReadPosition {
   groupId: string;
   topic: string;
 }
@@ -38,8 +40,6 @@ const PUBLISH_LOCK = 7_205_001;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const MAX_COUNTED = 100_000;
 const REMOVED_AT_ONCE = 1_000;
-const RETENTION_DAYS = 7;
-const DEAD_LETTER_RETENTION_DAYS = 30;
 const MAX_POSITION = '9223372036854775807';
 
 /**
@@ -195,8 +195,8 @@ export class EmbeddedStore {
         ) old
         where m.topic = old.topic and m.position = old.position
           and old.created_at < now() - make_interval(days =>
-            case when old.topic like '%.dlq' then ${DEAD_LETTER_RETENTION_DAYS}::integer
-              else ${RETENTION_DAYS}::integer end)
+            case when old.topic like '%.dlq' then ${RETENTION_DAYS.deadLetters}::integer
+              else ${RETENTION_DAYS.messages}::integer end)
         returning m.topic`,
     );
     return { removed: rows.length, isDone: rows.length < REMOVED_AT_ONCE };
@@ -258,43 +258,40 @@ export class EmbeddedStore {
 }
 
 /** Checks whether a batch has as many messages or bytes as one may have, so that others may follow it. */
-export function isWhole(batch: readonly IncomingMessage[]): boolean {
+function isWhole(batch: readonly IncomingMessage[]): boolean {
   const bytes = batch.reduce((sum, { value }) => sum + (value?.length ?? 0), 0);
   return batch.length >= MAX_BATCH_MESSAGES || bytes >= MAX_BATCH_BYTES;
 }
 
 const TOPIC_POLL_MS = 1_000;
 
-interface EmbeddedReaderOptions {
-  store: EmbeddedStore;
-  at: ReadPosition;
-  handle: BatchHandler;
-  log: BusLog;
-  /**
-   * The mutex that all readers of the bus share, keyed by group and topic: only one reader of a group reads a topic at
-   * a time.
-   */
-  mutex: KeyedMutex;
-}
-
 /**
  * Reads one topic for one group: gives each batch to the handler, then stores its offset. A batch that fails is read
  * again after a backoff. Only one batch is in memory, however large the lag is.
  */
 class EmbeddedReader {
-  readonly #options: EmbeddedReaderOptions;
+  readonly #options;
   readonly #stopping = new AbortController();
   readonly #loop = new WorkLoop({ iterate: (signal) => this.#iterate(signal), pollMs: TOPIC_POLL_MS });
   #failures = 0;
   /** Resolves when the reader has ended; never rejects. */
   readonly ended: Promise<void>;
 
-  constructor(options: EmbeddedReaderOptions) {
+  constructor(options: {
+    store: EmbeddedStore;
+    at: ReadPosition;
+    handle: BatchHandler;
+    log: BusLog;
+    /**
+     * The mutex that all readers of the bus share, keyed by group and topic: only one reader of a group reads a topic at
+     * a time.
+     */
+    mutex: KeyedMutex;
+  }) {
     this.#options = options;
     const { signal } = this.#stopping;
-    const { groupId, topic } = options.at;
     this.ended = options.mutex
-      .run(JSON.stringify([groupId, topic]), () => this.#loop.run(signal), signal)
+      .run(JSON.stringify([options.at.groupId, options.at.topic]), () => this.#loop.run(signal), signal)
       // Rejects when the reader is stopped while it waits for the mutex: then it has nothing to end.
       .catch(() => undefined);
   }
@@ -321,8 +318,7 @@ class EmbeddedReader {
       return hasMore;
     } catch (error) {
       this.#failures += 1;
-      const fields = { ...at, failures: this.#failures, error };
-      log('warn', 'event batch failed; retrying', fields);
+      log('warn', 'event batch failed; retrying', { ...at, failures: this.#failures, error });
       throw error;
     }
   }
@@ -339,7 +335,6 @@ class EmbeddedReader {
   }
 }
 
-const HEALTH_TIMEOUT_MS = 2_000;
 const REMOVAL_INTERVAL_MS = 10 * 60 * 1_000;
 
 /**

@@ -98,6 +98,8 @@ export interface PublishOptions {
 
 export const PUBLISH_DEADLINE_MS = 4_000;
 export const MAX_BATCH_MESSAGES = 500;
+/** How long a bus may take to answer a health check, in milliseconds. */
+export const HEALTH_TIMEOUT_MS = 2_000;
 
 /** Thrown when the bus refuses messages, does not acknowledge them in time, or does not respond. */
 export class BusUnavailableError extends Error {
@@ -166,6 +168,9 @@ export function originOf(topic: string): string {
 export function isDeadLetterTopic(topic: string): boolean {
   return topic.endsWith('.dlq');
 }
+
+/** How long messages are kept in a topic that is not compacted, in days. */
+export const RETENTION_DAYS = { messages: 7, deadLetters: 30 };
 
 /** Where a dead letter is: its topic, its partition and its offset. */
 export type LetterPlace = Pick<IncomingMessage, 'topic' | 'partition' | 'offset'>;

@@ -3,11 +3,18 @@ import type { Admin, ITopicMetadata } from 'kafkajs';
 import { causes } from '../../lib/causes.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { backoffMs } from '../../lib/work-loop.ts';
-import { type BusLog, BusUnavailableError, type ConsumerLag, type GroupLag, isDeadLetterTopic } from './event-bus.ts';
+import {
+  type BusLog,
+  BusUnavailableError,
+  type ConsumerLag,
+  type GroupLag,
+  HEALTH_TIMEOUT_MS,
+  isDeadLetterTopic,
+  RETENTION_DAYS,
+} from './event-bus.ts';
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { ALL_TOPICS, isCompactedTopic, TOPICS } from './topics.ts';
 
-const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;
 const CREATION_TIMEOUT_MS = 30_000;
 /** The number of partitions of each topic that Portcullis creates. */
@@ -16,8 +23,6 @@ const MAX_REPLICATION = 3;
 /** How the name of each consumer group of the product begins, after the installation's prefix. */
 const GROUP_PREFIX = 'portcullis.';
 export const DAY_MS = 24 * 60 * 60 * 1_000;
-const RETENTION_DAYS = 7;
-const DEAD_LETTER_RETENTION_DAYS = 30;
 
 /**
  * Creates topics, checks the health of the cluster and reads consumer lag, over one connection that is opened on first
@@ -96,16 +101,14 @@ export class KafkaAdmin {
   lag(groups: ReadonlyMap<string, readonly string[]>): Promise<ConsumerLag[]> {
     return this.#withAdmin(async (admin) => {
       const lags = Array.from(groups, async ([groupId, topics]) => {
-        const prefixedTopics = topics.map((topic) => this.#connection.topicPrefix + topic);
         const committed = await admin.fetchOffsets({
           groupId: this.#connection.topicPrefix + groupId,
-          topics: prefixedTopics,
+          topics: topics.map((topic) => this.#connection.topicPrefix + topic),
         });
         return Promise.all(
           committed.map(async ({ topic, partitions }) => {
             const offsets = new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
-            const ends = await admin.fetchTopicOffsets(topic);
-            const spans = ends.map(({ partition, high, low }) => {
+            const spans = (await admin.fetchTopicOffsets(topic)).map(({ partition, high, low }) => {
               const at = offsets.get(partition) ?? -1n;
               const first = at < BigInt(low) ? BigInt(low) : at;
               return { partition, first, count: Math.max(0, Number(BigInt(high) - first)) };
@@ -155,8 +158,7 @@ export class KafkaAdmin {
 
   async stop(): Promise<void> {
     await this.#probe?.catch(() => undefined);
-    const admin = await this.#connected?.catch(() => undefined);
-    await admin?.disconnect();
+    await (await this.#connected?.catch(() => undefined))?.disconnect();
   }
 
   /**
@@ -183,8 +185,7 @@ export class KafkaAdmin {
   }
 
   async #connect(): Promise<Admin> {
-    const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
-    return connected(kafka.admin());
+    return connected((await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log)).admin());
   }
 }
 
@@ -233,8 +234,7 @@ export async function oldestSecondsOf(
     const ageMs = Math.sqrt(younger * older);
     const firstSince = await admin.fetchTopicOffsetsByTimestamp(topic, Math.floor(nowMs - ageMs));
     const offsets = new Map(firstSince.map(({ partition, offset }) => [partition, BigInt(offset)]));
-    const isOlder = from.some(({ partition, first }) => first < (offsets.get(partition) ?? 0n));
-    if (isOlder) younger = ageMs;
+    if (from.some(({ partition, first }) => first < (offsets.get(partition) ?? 0n))) younger = ageMs;
     else older = ageMs;
   }
   return older / 1_000;
@@ -242,5 +242,5 @@ export async function oldestSecondsOf(
 
 /** Returns the retention of a topic that is not compacted, in days. */
 export function retentionDays(topic: string): number {
-  return isDeadLetterTopic(topic) ? DEAD_LETTER_RETENTION_DAYS : RETENTION_DAYS;
+  return RETENTION_DAYS[isDeadLetterTopic(topic) ? 'deadLetters' : 'messages'];
 }

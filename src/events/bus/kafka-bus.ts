@@ -10,6 +10,7 @@ import {
   type ConsumerLag,
   type EventBus,
   type GroupLag,
+  HEALTH_TIMEOUT_MS,
   type IncomingMessage,
   MAX_BATCH_MESSAGES,
   type OutgoingMessage,
@@ -21,7 +22,6 @@ import { KafkaAdmin } from './kafka-admin.ts';
 import { connected, incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { PublishQueue } from './publish-queue.ts';
 
-const HEALTH_TIMEOUT_MS = 2_000;
 /**
  * How long a broker may take to respond, in milliseconds: half of the default publish deadline, which leaves time for a
  * second attempt when a response is lost.
@@ -60,8 +60,7 @@ class KafkaProducer {
     for (let attempt = 1; ; attempt += 1) {
       const connecting = this.#producer();
       try {
-        const producer = await connecting;
-        await producer.sendBatch({ acks: -1, timeout: REQUEST_TIMEOUT_MS, topicMessages });
+        await (await connecting).sendBatch({ acks: -1, timeout: REQUEST_TIMEOUT_MS, topicMessages });
         return;
       } catch (error) {
         if (String(error).includes(NEVER_CONNECTED)) this.#drop(connecting);
@@ -87,8 +86,7 @@ class KafkaProducer {
   /** Disconnects. Call it when nothing is being sent any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const producer = await this.#connected?.catch(() => undefined);
-    await producer?.disconnect();
+    await (await this.#connected?.catch(() => undefined))?.disconnect();
   }
 
   #producer(): Promise<Producer> {
@@ -295,8 +293,7 @@ export class KafkaSubscription implements Subscription {
   }
 
   async #newConsumer(): Promise<Consumer> {
-    const kafka = await kafkaClient(this.#connection, CONSUMER_TIMEOUT_MS, this.#log);
-    return kafka.consumer({
+    return (await kafkaClient(this.#connection, CONSUMER_TIMEOUT_MS, this.#log)).consumer({
       groupId: this.#connection.topicPrefix + this.#options.groupId,
       heartbeatInterval: HEARTBEAT_MS,
       sessionTimeout: SESSION_TIMEOUT_MS,
@@ -336,11 +333,9 @@ export class KafkaSubscription implements Subscription {
     } catch (error) {
       const failures = (this.#failures.get(name) ?? 0) + 1;
       this.#failures.set(name, failures);
-      const { groupId } = this.#options;
-      const fields = { groupId, topic, partition, failures, error };
+      const fields = { groupId: this.#options.groupId, topic, partition, failures, error };
       this.#log('warn', 'event batch failed; retrying', fields);
-      const resume = payload.pause();
-      setTimeout(resume, backoffMs(failures)).unref();
+      setTimeout(payload.pause(), backoffMs(failures)).unref();
       return false;
     } finally {
       clearInterval(heartbeats);

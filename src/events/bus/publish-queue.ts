@@ -7,20 +7,6 @@ const MAX_QUEUED_MESSAGES = 10_000;
 export const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
 const MESSAGE_OVERHEAD_BYTES = 64;
 
-interface PublishQueueOptions {
-  /**
-   * Sends messages and resolves when all are acknowledged; rejects if any is not. `isWanted` returns false once every
-   * caller has stopped waiting, when a retry would be useless.
-   */
-  send(messages: OutgoingMessage[], isWanted: () => boolean): Promise<void>;
-  /** The maximum number of messages in a batch; a single call with more is sent separately. */
-  maxBatchMessages: number;
-  /** The maximum number of bytes of one topic in a batch; a single call with more is sent separately. */
-  maxTopicBytes: number;
-  /** How many calls are sent concurrently when a batch of several has failed and each call is sent again separately. */
-  singlesAtOnce: number;
-}
-
 /** One call of `publish`; its messages are sent in the same batch. */
 interface Call {
   messages: readonly OutgoingMessage[];
@@ -37,7 +23,7 @@ interface Call {
  * the deadline of each call holds even if sending takes longer.
  */
 export class PublishQueue {
-  readonly #options: PublishQueueOptions;
+  readonly #options;
   /**
    * Runs a function outside the async context of any caller: a batch serves several, and a caller's transaction, for
    * example, must not leak into it.
@@ -49,7 +35,19 @@ export class PublishQueue {
   #draining: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(options: PublishQueueOptions) {
+  constructor(options: {
+    /**
+     * Sends messages and resolves when all are acknowledged; rejects if any is not. `isWanted` returns false once every
+     * caller has stopped waiting, when a retry would be useless.
+     */
+    send(messages: OutgoingMessage[], isWanted: () => boolean): Promise<void>;
+    /** The maximum number of messages in a batch; a single call with more is sent separately. */
+    maxBatchMessages: number;
+    /** The maximum number of bytes of one topic in a batch; a single call with more is sent separately. */
+    maxTopicBytes: number;
+    /** How many calls are sent concurrently when a batch of several has failed and each call is sent again separately. */
+    singlesAtOnce: number;
+  }) {
     this.#options = options;
   }
 

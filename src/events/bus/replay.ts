@@ -97,17 +97,6 @@ const PUBLISH_DEADLINE_MS = 30_000;
 /** The headers that a dead letter has in addition to the original message's. */
 const DEAD_LETTER_HEADERS = new Set(['error', 'original-topic', 'original-partition', 'original-offset']);
 
-interface Dependencies {
-  bus: Pick<EventBus, 'publish'>;
-  reader: LogReader;
-  positions: ReplayPositions;
-  /**
-   * Returns the handler that applies the dead letters of `topic` directly, or undefined if they are to be published to
-   * it.
-   */
-  applying?: ((topic: string) => BatchHandler | undefined) | undefined;
-}
-
 /** The messages to copy from one topic to another, as of the time of planning; later messages are not included. */
 export interface ReplayPlan {
   source: string;
@@ -126,9 +115,18 @@ export interface ReplayPlan {
  * succeed now.
  */
 export class Replay {
-  readonly #deps: Dependencies;
+  readonly #deps;
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: {
+    bus: Pick<EventBus, 'publish'>;
+    reader: LogReader;
+    positions: ReplayPositions;
+    /**
+     * Returns the handler that applies the dead letters of `topic` directly, or undefined if they are to be published to
+     * it.
+     */
+    applying?: ((topic: string) => BatchHandler | undefined) | undefined;
+  }) {
     this.#deps = dependencies;
   }
 

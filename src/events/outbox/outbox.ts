@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import { isoFromPg } from '../../lib/instants.ts';
+import { firstWithin } from '../../lib/keyset.ts';
 import type { Log } from '../../lib/log.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -17,14 +18,6 @@ type OutboxRow = Selectable<Tables['outbox']>;
 
 const RELAY_LOCK = 4_273_003;
 
-interface Dependencies {
-  db: Db;
-  bus: Pick<EventBus, 'publish'>;
-  /** Whether this process has the database to itself: it then relays without a lock, and outside of any transaction. */
-  isAlone: boolean;
-  log: Log;
-}
-
 /**
  * How often the outbox is read without a notification, in milliseconds: the longest delay of an event that another
  * process has written.
@@ -41,9 +34,15 @@ const SCHEMA_VERSION = '1';
  * key. Only one process relays at a time. While the bus is down, events wait in the outbox.
  */
 export class OutboxRelay extends WorkLoop {
-  readonly #deps: Dependencies;
+  readonly #deps;
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: {
+    db: Db;
+    bus: Pick<EventBus, 'publish'>;
+    /** Whether this process has the database to itself: it then relays without a lock, and outside of any transaction. */
+    isAlone: boolean;
+    log: Log;
+  }) {
     super({
       iterate: async () => (await this.relayBatch()) > 0,
       onFailure: (error) => dependencies.log.warn({ err: error }, 'cannot publish events; keeping them in the outbox'),
@@ -64,7 +63,9 @@ export class OutboxRelay extends WorkLoop {
   }
 
   async #relay(): Promise<number> {
-    const events = fitting(await this.#oldest(BATCH_EVENTS));
+    const events = firstWithin(BATCH_BYTES, await this.#oldest(BATCH_EVENTS), ({ payload }) =>
+      Buffer.byteLength(payload),
+    );
     if (events.length === 0) return 0;
     await this.#deps.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
     const ids = events.map(({ id }) => id);
@@ -90,16 +91,6 @@ export class OutboxRelay extends WorkLoop {
   #unscoped() {
     return this.#deps.db.unscoped('one outbox for all nodes');
   }
-}
-
-/** Returns the first events whose payloads fit in a batch, at least one. */
-function fitting(events: OutboxRow[]): OutboxRow[] {
-  let bytes = 0;
-  const end = events.findIndex(({ payload }) => {
-    bytes += Buffer.byteLength(payload);
-    return bytes > BATCH_BYTES;
-  });
-  return end < 0 ? events : events.slice(0, Math.max(1, end));
 }
 
 function messageOf(row: OutboxRow): OutgoingMessage {

@@ -20,8 +20,7 @@ export const systemClock: Clock = {
  * cancels it.
  */
 export function at(clock: Clock, atMs: number, callback: () => void): () => void {
-  const remainingMs = Math.max(0, atMs - clock.nowMs());
-  let cancel = clock.after(Math.min(remainingMs, MAX_TIMEOUT_MS), () => {
+  let cancel = clock.after(Math.min(Math.max(0, atMs - clock.nowMs()), MAX_TIMEOUT_MS), () => {
     // A timer may fire early, and it cannot be set for more than 24 days.
     if (clock.nowMs() >= atMs) callback();
     else cancel = at(clock, atMs, callback);

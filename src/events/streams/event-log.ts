@@ -226,23 +226,21 @@ const RETRY_MAX_MS = 1_000;
 /** How long the reads of one subscriber may be refused because of overload, in milliseconds. */
 export const OVERLOAD_MAX_MS = 10_000;
 
-interface Dependencies<Payload> {
-  log: EventLog<Payload>;
-  clock: Clock;
-  /** Called once for each outage, with its first error. */
-  onError: (error: unknown) => void;
-}
-
 /**
  * Reads the event log and retries with a backoff until a read succeeds. Each method rejects with the reason of its
  * signal once that is aborted, even if the read has succeeded meanwhile.
  */
 export class RetryingLog<Payload> {
-  readonly #deps: Dependencies<Payload>;
+  readonly #deps;
   readonly #backfills = new Semaphore({ permits: BACKFILLS_AT_ONCE, maxWaiting: Number.POSITIVE_INFINITY });
   #isDown = false;
 
-  constructor(dependencies: Dependencies<Payload>) {
+  constructor(dependencies: {
+    log: EventLog<Payload>;
+    clock: Clock;
+    /** Called once for each outage, with its first error. */
+    onError: (error: unknown) => void;
+  }) {
     this.#deps = dependencies;
   }
 

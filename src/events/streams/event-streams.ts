@@ -159,13 +159,6 @@ export interface StreamOptions<Payload = LoggedEvent['transaction']> {
   signal?: AbortSignal | undefined;
 }
 
-interface Dependencies<Payload> {
-  log: RetryingLog<Payload>;
-  tailers: EventTailers<Payload>;
-  clock: Clock;
-  onEnd: (stream: EventStream<Payload>) => void;
-}
-
 /**
  * The event stream of a subscriber: delivers each matching event exactly once, in the order of the log. It starts when
  * it is constructed, not with the first `next`. It ends without an error by `return` or its signal; otherwise it
@@ -180,7 +173,7 @@ export class EventStream<Payload = LoggedEvent['transaction']>
    */
   readonly started: Promise<bigint>;
   readonly #options: StreamOptions<Payload>;
-  readonly #deps: Dependencies<Payload>;
+  readonly #deps;
   readonly #queue = new EventQueue<Payload>();
   /** The memory that the replayed page takes; undefined if no request waits for the stream. */
   readonly #held = heldMemory()?.openSeparately();
@@ -189,7 +182,15 @@ export class EventStream<Payload = LoggedEvent['transaction']>
   readonly #onAbort = () => this.end();
   #detach: () => void = () => undefined;
 
-  constructor(options: StreamOptions<Payload>, dependencies: Dependencies<Payload>) {
+  constructor(
+    options: StreamOptions<Payload>,
+    dependencies: {
+      log: RetryingLog<Payload>;
+      tailers: EventTailers<Payload>;
+      clock: Clock;
+      onEnd: (stream: EventStream<Payload>) => void;
+    },
+  ) {
     this.#options = options;
     this.#deps = dependencies;
     this.started = this.#start.promise;

@@ -29,13 +29,6 @@ const FIRST_SUBSCRIBER_TIMEOUT_MS = 5_000;
  */
 const SLOW_SUBSCRIBER_TIMEOUT_MS = 1_000;
 
-interface Attachment {
-  /** The sequence number after which the subscriber gets every event. */
-  from: bigint;
-  /** Detaches the subscriber at once. Repeated calls have no effect. */
-  detach(): void;
-}
-
 interface Dependencies<Payload> {
   log: RetryingLog<Payload>;
   wakeUps: WakeUps;
@@ -56,10 +49,11 @@ export class EventTailers<Payload> {
 
   /**
    * Passes a tenant's new events to the subscriber. A tailer that is not running yet starts after sequence number
-   * `position`, the last that the subscriber has seen; a running one is elsewhere, as `from` of the result says. With
-   * `transactionId`, the subscriber gets the events of that transaction only.
+   * `position`, the last that the subscriber has seen; a running one is elsewhere: the subscriber gets every event after
+   * `from` of the result. With `transactionId`, it gets the events of that transaction only. `detach` ends that at once;
+   * repeated calls have no effect.
    */
-  attach(nodeId: string, position: bigint, subscriber: Subscriber<Payload>, transactionId?: string): Attachment {
+  attach(nodeId: string, position: bigint, subscriber: Subscriber<Payload>, transactionId?: string) {
     const tailer = this.#tailers.getOrInsertComputed(nodeId, () => new NodeTailer(nodeId, position, this.#deps));
     tailer.add(subscriber, transactionId);
     const detach = () => {
@@ -96,20 +90,17 @@ class NodeTailer<Payload> {
   readonly #ended = new AbortController();
   /** When the last read of the log began, by the monotonic clock. */
   readTick = performance.now();
-  #position: bigint;
+  /** The sequence number up to which events were passed on. */
+  position: bigint;
   #isReading = false;
   #isAwaited = false;
   #cancelPoll: () => void = () => undefined;
 
   constructor(nodeId: string, position: bigint, dependencies: Dependencies<Payload>) {
     this.#nodeId = nodeId;
-    this.#position = position;
+    this.position = position;
     this.#deps = dependencies;
     this.wake();
-  }
-
-  get position(): bigint {
-    return this.#position;
   }
 
   add(subscriber: Subscriber<Payload>, transactionId: string | undefined): void {
@@ -132,7 +123,7 @@ class NodeTailer<Payload> {
 
   /** Reads the log now or, if a read is running, again after it. A `seq` that was read already is ignored. */
   wake(seq?: bigint): void {
-    if (this.#ended.signal.aborted || (seq !== undefined && seq <= this.#position)) return;
+    if (this.#ended.signal.aborted || (seq !== undefined && seq <= this.position)) return;
     this.#isAwaited = true;
     if (this.#isReading) return;
     this.#isReading = true;
@@ -156,7 +147,7 @@ class NodeTailer<Payload> {
     while (this.#isAwaited) {
       this.#isAwaited = false;
       this.readTick = performance.now();
-      const events = await log.readEvents(this.#nodeId, this.#position, signal);
+      const events = await log.readEvents(this.#nodeId, this.position, signal);
       const last = events.at(-1);
       if (last === undefined) continue;
       if (events.length === 1) await this.#deliver(events, last.seq);
@@ -173,7 +164,7 @@ class NodeTailer<Payload> {
   /** Passes a burst on in parts, so that a subscriber that reads as fast as it can does not count as slow. */
   async #handBurst(events: readonly LoggedEvent<Payload>[]): Promise<void> {
     for (const part of partsOf(events)) {
-      await this.#deliver(part, part.at(-1)?.seq ?? this.#position);
+      await this.#deliver(part, part.at(-1)?.seq ?? this.position);
       if (part.length === events.length && part.length < PART_EVENTS) return;
       await this.#pace();
     }
@@ -217,7 +208,7 @@ class NodeTailer<Payload> {
 
   /** Passes events on. A subscriber that joins in the meantime reads them from the log. */
   async #deliver(events: readonly LoggedEvent<Payload>[], upTo: bigint): Promise<void> {
-    this.#position = upTo;
+    this.position = upTo;
     for (const subscriber of this.#subscribers) {
       const receiving = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
       if (receiving) await receiving;

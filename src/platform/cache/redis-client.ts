@@ -67,8 +67,7 @@ export async function openRedis(opening: Opening): Promise<RedisClient> {
   const settings = settingsOf(redis, opening);
   const single = await openSingle(redis, settings, opening);
   const reply = await single.sendCommand<unknown>(['HELLO']);
-  const isCluster = typeof reply === 'object' && reply !== null && 'mode' in reply && reply.mode === 'cluster';
-  if (isCluster) {
+  if (typeof reply === 'object' && reply !== null && 'mode' in reply && reply.mode === 'cluster') {
     single.destroy();
     opening.signal.throwIfAborted();
     return openCluster(redis, settings, opening);

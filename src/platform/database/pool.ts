@@ -143,14 +143,16 @@ export function closeDeadConnections(pool: ServerPool): void {
   });
 }
 
-/** A query of the driver `pg`, with the members that are used here. */
-interface DriverQuery {
+/**
+ * The class of queries of the driver `pg`, whose constructor takes what a connection's `query` takes, with the members
+ * that are used here.
+ */
+export type DriverQueryClass = new (
+  ...statement: unknown[]
+) => {
   handleDataRow(row: { length: number }): void;
   handleError(error: unknown, connection: unknown): void;
-}
-
-/** The class of queries of the driver `pg`, whose constructor takes what a connection's `query` takes. */
-export type DriverQueryClass = new (...statement: unknown[]) => DriverQuery;
+};
 
 /**
  * Counts the rows of each statement that a request waits for, as they arrive. If no more of them may be read, the

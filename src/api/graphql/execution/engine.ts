@@ -170,11 +170,10 @@ export function subscriptionBytes({
 }: Pick<ValidatedSubscriptionArgs, 'document' | 'rawVariableValues'>): number {
   let tokens = 0;
   for (let token = document.loc?.startToken; token; token = token.next ?? undefined) tokens += 1;
-  const text = document.loc?.source.body ?? '';
   return (
     SUBSCRIPTION_BYTES +
     Math.max(tokens, MIN_TOKENS) * TOKEN_BYTES +
-    COPIES * (textWeight(text) + heapWeight(rawVariableValues))
+    COPIES * (textWeight(document.loc?.source.body ?? '') + heapWeight(rawVariableValues))
   );
 }
 

@@ -42,7 +42,7 @@ export interface SharedFrame {
 }
 
 /** The result of an event, encoded once for all subscribers that receive it. */
-class SharedResult {
+interface SharedResult {
   /** The cursor of the event; undefined if it has none. */
   readonly eventId: string | undefined;
   /** The result as JSON; undefined if it has errors, because each subscriber sees those with its own correlation id. */
@@ -53,12 +53,6 @@ class SharedResult {
   frame: SharedFrame | undefined;
   /** What the records of WebSocket operations keep of the text; undefined until one does. */
   recordedText: SharedHold<string> | undefined;
-
-  constructor(event: object, text: string | undefined, startDelivery: StartDelivery | undefined) {
-    this.eventId = 'seq' in event ? String(event.seq) : undefined;
-    this.text = text;
-    this.startDelivery = startDelivery;
-  }
 }
 
 /** Checks whether a part of a result was refused because of overload. */
@@ -143,8 +137,14 @@ export class SharedResults {
   }
 
   #encoded(event: object, result: ExecutionResult, encodedText?: string): ExecutionResult {
-    const text = result.errors ? undefined : (encodedText ?? JSON.stringify(result));
-    return Object.assign(result, { [SHARED]: new SharedResult(event, text, this.#deliveryOf(event)) });
+    const shared: SharedResult = {
+      eventId: 'seq' in event ? String(event.seq) : undefined,
+      text: result.errors ? undefined : (encodedText ?? JSON.stringify(result)),
+      startDelivery: this.#deliveryOf(event),
+      frame: undefined,
+      recordedText: undefined,
+    };
+    return Object.assign(result, { [SHARED]: shared });
   }
 
   #keep(event: object, key: string, result: ExecutionResult): ExecutionResult {
@@ -178,8 +178,8 @@ export function resultKeyOf(
 ): string {
   const source = document.loc?.source.body ?? print(document);
   const beginnings = beginningsOf(document, operation);
-  const declared = (operation.variableDefinitions ?? []).map(({ variable }) => variable.name.value);
-  const variables = declared
+  const variables = (operation.variableDefinitions ?? [])
+    .map(({ variable }) => variable.name.value)
     .filter((name) => !beginnings.has(name) && Object.hasOwn(rawVariableValues ?? {}, name))
     .sort()
     .map((name) => [name, rawVariableValues?.[name]]);

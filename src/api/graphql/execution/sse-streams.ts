@@ -105,8 +105,7 @@ export class SseStream {
 
   /** Writes bytes that stay as they are. Returns false if the next ones should wait. */
   #write(bytes: Buffer, recorded?: SharedFrame['recorded']): boolean {
-    const { audit, held } = this.#deps.exchange;
-    return audit.capture.writeShared(bytes, recorded, held);
+    return this.#deps.exchange.audit.capture.writeShared(bytes, recorded, this.#deps.exchange.held);
   }
 
   #writeEvent(result: ExecutionResult): boolean {

@@ -20,11 +20,11 @@ import { camelName } from '../../../lib/spelling.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
 import { heldMemory } from '../../../platform/held-memory.ts';
 import type { FeatureServices } from '../../shared/services.ts';
-import type { GraphqlContext } from './resolvers.ts';
 import {
   badInputError,
   ForbiddenError,
   forbiddenError,
+  type GraphqlContext,
   inputIssues,
   NotFoundError,
   type Upload,

@@ -284,10 +284,9 @@ export function ownedConnectionResolver<Row>(name: string, listsOf: (services: F
     const lists = listsOf(services);
     const read = await lists.pages(principal.nodeId, ownerIds, request);
     return ownerIds.map((ownerId) => {
-      const page = read.get(ownerId) ?? NO_ROWS;
       return new Connection({
         name,
-        page,
+        page: read.get(ownerId) ?? NO_ROWS,
         request,
         context,
         keyOf: lists.keyOf,

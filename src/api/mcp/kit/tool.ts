@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/server';
-import { Counter } from 'prom-client';
 import { z } from 'zod';
 import type { Caller } from '../../../access/identity/callers.ts';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import { ERASED_BODY, ERASED_MESSAGE, IDEMPOTENCY_KEY } from '../../../idempotency/idempotent-responses.ts';
 import { sameName, TEXT_PATTERN, textInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isObject } from '../../../lib/json.ts';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
+import { DEFAULT_PAGE_SIZE, firstWithin, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import type { PagedList } from '../../../platform/database/keyset-list.ts';
 import { type Issue, issuesOf, Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import type { FeatureServices } from '../../shared/services.ts';
@@ -208,20 +207,8 @@ export function printableName(name: string): string {
   return name.length > MAX_SHOWN ? `${name.slice(0, MAX_SHOWN).toWellFormed()}…` : name.toWellFormed();
 }
 
-/** How a call of a tool ended; over HTTP each has the status 200. */
-export type ToolOutcome = 'ok' | 'error' | 'failed';
-
-/** Creates the metric that counts the calls of tools by outcome. */
-export function toolOutcomes(): Counter<'outcome'> {
-  const calls = new Counter({
-    name: 'portcullis_tool_calls_total',
-    help: 'MCP tool calls, by outcome: ok, error (reported to the agent), failed (internal error).',
-    labelNames: ['outcome'],
-    registers: [],
-  });
-  for (const outcome of ['ok', 'error', 'failed'] satisfies ToolOutcome[]) calls.inc({ outcome }, 0);
-  return calls;
-}
+/** How a call of a tool may end; over HTTP each has the status 200. */
+export const TOOL_OUTCOMES = ['ok', 'error', 'failed'] as const;
 
 /**
  * The maximum length of a page, in characters of its JSON. A result contains the page twice, and models cannot read
@@ -286,7 +273,7 @@ export async function listPage<Filter, Row, View>(
   const request = { size, backward: false, after, before: undefined };
   const list = listOf(services);
   const { rows, hasMore } = await list.page(nodeId, filter, request);
-  const data = fitting(rows.map(viewOf));
+  const data = firstWithin(MAX_PAGE_LENGTH, rows.map(viewOf), (view) => JSON.stringify(view).length);
   const last = rows[data.length - 1];
   const isLast = last === undefined || !(hasMore || data.length < rows.length);
   return {
@@ -294,16 +281,6 @@ export async function listPage<Filter, Row, View>(
     next_cursor: isLast ? null : cursors.encode(scope, list.keyOf(last)),
     ...(isCounted ? { total: await list.count(nodeId, filter) } : {}),
   };
-}
-
-/** Returns the first views, as many as fit into a page, but at least one. */
-function fitting<View>(views: View[]): View[] {
-  let length = 0;
-  const end = views.findIndex((view, index) => {
-    length += JSON.stringify(view).length;
-    return index > 0 && length > MAX_PAGE_LENGTH;
-  });
-  return end < 0 ? views : views.slice(0, end);
 }
 
 /** The JSON Schema of an object, as tools publish it. */
