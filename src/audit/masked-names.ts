@@ -64,17 +64,16 @@ const MAX_GAP = 8;
 const MAX_BEFORE_SIGN = 40;
 /** Stands in a list of names for the beginning of a name that has no other word in front. */
 const START = '\u0001';
-/** Stands in a list of names for a name that may have another word in front. */
-const ENDED = '\u0002';
 
 /**
- * Returns a pattern of `names`, whatever `gap` is between their letters, which shares the endings they have in common. A
- * name may begin with one of the characters that `starts` has a pattern for.
+ * Returns a pattern of `names`, whatever `gap` is between their letters, which shares the endings they have in common.
+ * `start` is the pattern of the character `START`, with which a name may begin. V8 takes long for a long pattern: each
+ * word is in it once.
  */
-function patternOf(names: readonly string[], gap: string, starts: ReadonlyMap<string, string>): string {
+function patternOf(names: readonly string[], gap: string, start = ''): string {
   const patterns = [...Map.groupBy(names, (name) => name.at(-1) ?? '')].map(([last, group]) => {
     const before = group.map((name) => name.slice(0, -1));
-    return last === '' ? '' : (starts.get(last) ?? `${patternOf(before, gap, starts)}${gap}${last}`);
+    return last === START ? start : last && `${patternOf(before, gap, start)}${gap}${last}`;
   });
   return `(?:${patterns.join('|')})`;
 }
@@ -127,16 +126,13 @@ export class SecretNames {
     const foldedNames = [...names, ...TEXTS, 'kty'].map((name) => folded(name).replace(/\p{M}+/gu, ''));
     const letters = `a-z0-9${[...new Set(foldedNames.join('').replaceAll(/[a-z0-9]/g, ''))].join('')}`;
     const gap = `[^${letters}]{0,${MAX_GAP}}`;
-    const starts = [
-      [START, String.raw`(?:(?<![${letters}])|(?<=\\[bfnrt]))`],
-      [ENDED, `${patternOf(ENDINGS, gap, new Map())}(?:${gap}s)?`],
-    ] as const;
-    const all = [
-      ...ENDINGS,
-      ...FORMS.map((form) => `${ENDED}${form}`),
-      ...foldedNames.flatMap((name) => [`${START}${name}`, `${START}x${name}`]),
-    ];
-    const name = `${patternOf(all, gap, new Map(starts))}(?:${gap}s)?(?:${gap}\\d{1,3})?(?<=[${letters}])`;
+    const start = String.raw`(?:(?<![${letters}])|(?<=\\[bfnrt]))`;
+    const ending = `${patternOf(ENDINGS, gap)}(?:(?:${gap}s)?${patternOf(FORMS, gap)})?`;
+    // The others may have no word in front, except an x.
+    const others = foldedNames
+      .filter((name) => !ENDING.test(name))
+      .flatMap((name) => [`${START}${name}`, `${START}x${name}`]);
+    const name = `(?:${ending}|${patternOf(others, gap, start)})(?:${gap}s)?(?:${gap}\\d{1,3})?(?<=[${letters}])`;
     const escapes = String.raw`(?:[^${letters}]|(?<=\\)[bfnrt]){0,${MAX_BEFORE_SIGN}}`;
     // A name that another follows in a path is found too.
     this.#sign = new RegExp(`[:=[\\].;](?<=${name}${gap}[:=[\\].;])`);
