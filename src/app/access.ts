@@ -118,7 +118,6 @@ export async function buildAccess(
     onError: (error) => log.error({ err: error }, 'could not load revoked sessions and tokens'),
   });
   const { clock, changes, sessions, supervisors, passwordCheck } = administration;
-  stack.defer(() => clock.stop());
   stack.defer(() => changes.stop());
   const verifier = new TokenVerifier(keys);
   const denied = new DenyList({ db, waitUntilFresh: () => changes.waitUntilFresh(), nowMs });

@@ -116,7 +116,7 @@ export async function createContext({
   const publicUrl = { value: config.publicUrl ?? '', path: publicPath };
   const health = new Health(
     {
-      database: () => database.checkHealth(),
+      database: async () => access.clock.note(await database.checkHealth()),
       cache: () => cache.checkHealth(),
       bus: () => bus.checkHealth(),
     },

@@ -83,7 +83,6 @@ export async function startService({
   context.auditWriter.start();
   await context.health.start();
   await context.denied.load();
-  await context.clock.start();
   await context.changes.start();
   if (isWorker) await startConsumers(context, stack);
   const lookupMetrics = isWorker ? startLookups(context, { lookup, bearer }, stack) : [];

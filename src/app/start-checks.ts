@@ -1,12 +1,11 @@
 import { constants, existsSync } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { DatabaseClock } from '../access/revocation/database-clock.ts';
 import { type EventBus, isDeadLetterTopic } from '../events/bus/event-bus.ts';
 import { PARTITIONS } from '../events/bus/kafka-admin.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import type { Config } from '../platform/config/config.ts';
-import { type Database, knowsLetterCase } from '../platform/database/open-database.ts';
+import { type Database, knowsLetterCase, readTime } from '../platform/database/open-database.ts';
 import { pendingSchemaMigrations } from '../platform/database/schema-migrations.ts';
 import { lackingPrivileges, mayChangeAudit } from './database-roles.ts';
 import { topicsOf } from './stores.ts';
@@ -70,7 +69,7 @@ const STORE_CHECKS: readonly ((
   },
   async ({ database }, { nowMs }) => {
     const earliestMs = nowMs();
-    const databaseMs = await new DatabaseClock({ db: database.db, isOwn: false, nowMs }).read();
+    const databaseMs = await readTime(database.db);
     const offMs = Math.max(earliestMs - databaseMs, databaseMs - nowMs());
     const by = `${(offMs / 1_000).toFixed(1)} s ${earliestMs > databaseMs ? 'ahead of' : 'behind'}`;
     const fix = 'run timedatectl on both, and turn NTP on (docs/operations/processes.md#clocks)';

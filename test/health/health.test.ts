@@ -46,7 +46,7 @@ describe('health', () => {
     if (part === 'bus') vi.spyOn(bus, 'checkHealth').mockRejectedValue(new Error('away'));
     const { unscoped } = database.db;
     vi.spyOn(database.db, 'unscoped').mockImplementation((reason) => {
-      if (part === 'database' && reason === 'health') throw new Error('away');
+      if (part === 'database' && reason === 'the time, no table') throw new Error('away');
       return unscoped.call(database.db, reason);
     });
     const { json } = await until(status, code);

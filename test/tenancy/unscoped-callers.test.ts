@@ -12,7 +12,6 @@ const CALLERS = {
   'src/access/limits/quota-counts.ts': 2,
   'src/access/revocation/access-changes.ts': 2,
   'src/access/revocation/access-cache.ts': 4,
-  'src/access/revocation/database-clock.ts': 1,
   'src/access/revocation/sessions.ts': 1,
   'src/access/tokens/revocations.ts': 1,
   'src/app/database-roles.ts': 1,

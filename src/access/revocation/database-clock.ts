@@ -1,6 +1,5 @@
 import type { Db } from '../../platform/database/database.ts';
-
-const MEASURE_EVERY_MS = 1_000;
+import { readTime } from '../../platform/database/open-database.ts';
 
 /**
  * The database's clock, which all processes share. Tokens are issued and revoked by it, so that no token from a process
@@ -9,7 +8,6 @@ const MEASURE_EVERY_MS = 1_000;
 export class DatabaseClock {
   readonly #deps;
   #aheadMs = 0;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: {
     db: Db;
@@ -22,40 +20,22 @@ export class DatabaseClock {
 
   /** Reads the database's time, in ms since 1970, within the transaction of the current context. */
   async read(): Promise<number> {
-    if (this.#deps.isOwn) return this.#deps.nowMs();
-    const [row] = await this.#deps.db
-      .unscoped('clock query')
-      .raw((sql) => sql<{ ms: string }>`select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms`);
-    return Number(row?.ms);
+    return this.#deps.isOwn ? this.#deps.nowMs() : readTime(this.#deps.db);
   }
 
   /**
-   * Returns the time as last measured, in ms since 1970. It is ahead of the database by at most what the process's own
+   * Returns the time as last noted, in ms since 1970. It is ahead of the database by at most what the process's own
    * clock has jumped since then.
    */
   nowMs(): number {
     return this.#deps.nowMs() + this.#aheadMs;
   }
 
-  /** Starts to measure the database's time every second. Resolves after the first measurement. */
-  async start(): Promise<void> {
-    if (this.#deps.isOwn) return;
-    await this.#measure();
-    this.#timer = setInterval(() => {
-      // While the database is down, the last measurement stays in use.
-      this.#measure().catch(() => undefined);
-    }, MEASURE_EVERY_MS);
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
   /**
-   * Measures the difference between the two clocks. The database read its clock before the result arrived, so the
-   * difference is never too large.
+   * Notes the time that the database has just told, as it does for each check of its health; while it is down, the last
+   * one stays in use. The database read its clock before the result arrived, so the difference is never too large.
    */
-  async #measure(): Promise<void> {
-    this.#aheadMs = (await this.read()) - this.#deps.nowMs();
+  note(databaseMs: number): void {
+    if (!this.#deps.isOwn) this.#aheadMs = databaseMs - this.#deps.nowMs();
   }
 }

@@ -53,8 +53,11 @@ export interface Database extends AsyncDisposable {
   readonly generation: number;
   /** The metrics of the server's connections and statements; empty for an embedded database. */
   metrics: readonly Metric[];
-  /** Checks that the database responds; rejects if it does not, or if an embedded one's disk is too full to write. */
-  checkHealth(): Promise<void>;
+  /**
+   * Checks that the database responds, and returns its time as `readTime` does; rejects if it does not respond, or if an
+   * embedded one's disk is too full to write.
+   */
+  checkHealth(): Promise<number>;
 }
 
 /** The path of the folder with the schema migrations. */
@@ -104,7 +107,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     metrics: 'url' in location ? observed.metrics : [],
     async checkHealth() {
       if ('dataDir' in location) checkFreeSpace(location.dataDir);
-      await db.unscoped('health').raw((sql) => sql`select 1`);
+      return readTime(db);
     },
     async [Symbol.asyncDispose]() {
       servers?.stop();
@@ -263,6 +266,14 @@ async function openEmbedded(dataDir: string): Promise<Opened> {
       await (await pglite()).query(`copy ${target} from '/dev/blob'`, [], { blob: new Blob([rows]) });
     },
   };
+}
+
+/** Reads the database's time, in ms since 1970, within the transaction of the current context. */
+export async function readTime(db: Db): Promise<number> {
+  const [row] = await db
+    .unscoped('the time, no table')
+    .raw((sql) => sql<{ ms: string }>`select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms`);
+  return Number(row?.ms);
 }
 
 /**
