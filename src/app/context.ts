@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Passwords } from '../access/credentials/passwords.ts';
 import { sessionMirror } from '../access/revocation/session-mirror.ts';
-import { operationDurations } from '../api/graphql/execution/operation-observer.ts';
+import { operationDurations } from '../api/graphql/execution/operation-durations.ts';
 import { TOOL_OUTCOMES } from '../api/mcp/kit/tool.ts';
 import { AuditChain, jsonOf } from '../audit/audit-record.ts';
 import { AUDIT_DELAY_MS, AuditStore, AuditWriter } from '../audit/audit-writer.ts';

@@ -10,7 +10,7 @@ import type { FeatureServices } from '../shared/services.ts';
 import type { OperationRequest } from './execution/documents.ts';
 import { createEngine } from './execution/engine.ts';
 import { ErrorMask } from './execution/error-masking.ts';
-import { type OperationDurations, OperationObserver } from './execution/operation-observer.ts';
+import { OperationObserver } from './execution/operation-observer.ts';
 import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { SseStreams, sendResponse } from './execution/sse-streams.ts';
 import { UPLOAD_LIMITS, type UploadLimits } from './execution/upload-form.ts';
@@ -50,7 +50,7 @@ export interface GraphqlDependencies {
   /** Checks whether no audit record can be stored, so that operations of WebSockets are refused. */
   isAuditFull: () => boolean;
   /** Receives how long operations take. */
-  durations?: OperationDurations;
+  durations?: OperationObserver['durations'];
   /** Traces operations. */
   tracer?: Tracer | undefined;
   log: Log;

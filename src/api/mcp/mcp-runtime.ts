@@ -26,7 +26,7 @@ import {
   type ToolCall,
   type ToolFailure,
 } from './kit/tool.ts';
-import { invalidParams, messageOf, notAMessage } from './message.ts';
+import { invalidParams, messageOf, notAMessage, readMessage } from './message.ts';
 
 /** The name and version of the server, as `initialize` returns them. */
 const SERVER = { name: 'portcullis', title: 'Portcullis', version: VERSION };
@@ -136,6 +136,7 @@ export function createMcpRuntime(deps: McpRuntimeDependencies & Toolset) {
   }
 
   return {
+    readMessage,
     /**
      * Answers a message of a client.
      * @throws Refusal 400 for a body that is not a JSON-RPC message.

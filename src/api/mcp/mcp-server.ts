@@ -8,7 +8,6 @@ import { runCooperatively } from '../../lib/yielding.ts';
 import { Refusal } from '../../platform/errors.ts';
 import type { AgentIdentity } from './kit/tool.ts';
 import type { McpRuntimeDependencies, Toolset } from './mcp-runtime.ts';
-import { readMessage } from './message.ts';
 
 interface McpServerDependencies extends McpRuntimeDependencies {
   authenticator: TokenAuthenticator;
@@ -130,8 +129,8 @@ export function createMcpServer(deps: McpServerDependencies) {
 
   async function answer(exchange: Exchange): Promise<void> {
     const identity = await admit(deps, exchange);
+    const { answer: answerMessage, readMessage } = await runtime();
     const message = await readMessage(exchange);
-    const { answer: answerMessage } = await runtime();
     await runCooperatively(() => answerMessage(exchange, identity, message), exchange.held, { isBegun: true });
   }
 

@@ -48,7 +48,7 @@ interface Opening {
   signal: AbortSignal;
 }
 
-type Redis = typeof Package;
+type Redis = Pick<typeof Package, 'RedisClient' | 'RedisCluster'>;
 type Settings = ReturnType<typeof settingsOf>;
 
 const DEFAULT_PORT = 6_379;
@@ -62,7 +62,7 @@ const HEALTH_KEY_ATTEMPTS = 1_000;
  * are refused at once. @throws an error of the client, also if it cannot connect to one master of a cluster.
  */
 export async function openRedis(opening: Opening): Promise<RedisClient> {
-  const redis = await import('redis');
+  const redis = await import('@redis/client');
   opening.signal.throwIfAborted();
   const settings = settingsOf(redis, opening);
   const single = await openSingle(redis, settings, opening);
@@ -78,7 +78,7 @@ export async function openRedis(opening: Opening): Promise<RedisClient> {
   return {
     members: [],
     send: (_key, args) => single.sendCommand(args),
-    publish: (message) => single.publish(channel?.name ?? '', message),
+    publish: (message) => single.sendCommand(['PUBLISH', channel?.name ?? '', message]),
     nodes: () => [single],
     probe: async (node) => {
       await node.sendCommand(['PING']).catch((error) => {
@@ -112,7 +112,8 @@ function settingsOf({ RedisClient }: Redis, { url, member }: Opening) {
 async function openSingle({ RedisClient }: Redis, { root, tls, socket, client }: Settings, opening: Opening) {
   const { onLost, signal } = opening;
   const to = { ...socket, ...root };
-  const single = RedisClient.factory({})({ ...client, socket: tls ? { ...to, tls } : to });
+  // Without a method for each command of Redis, of which the package would build a class.
+  const single = new RedisClient({ ...client, socket: tls ? { ...to, tls } : to });
   single.on('error', (error) => {
     if (!signal.aborted) onLost(error);
     // An invalid reply does not end the connection, though later replies would be matched to the wrong commands.

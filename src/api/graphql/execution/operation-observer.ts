@@ -1,31 +1,8 @@
 import { type ExecutionArgs, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
-import { durations } from '../../../lib/meters.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
 import type { OperationRequest } from './documents.ts';
 import { shownError } from './error-masking.ts';
-
-const OPERATION_TYPES = ['query', 'mutation', 'subscription'];
-/**
- * How an operation ended: without errors, only with errors that the client may see, or with an unexpected error. Over
- * HTTP all three have the status 200.
- */
-const OPERATION_OUTCOMES = ['ok', 'error', 'failed'] as const;
-
-/** How long operations take, by type and outcome. */
-export type OperationDurations = ReturnType<typeof operationDurations>;
-
-/** Creates the metric of operations, with zeros for outcomes that have not occurred yet. */
-export function operationDurations() {
-  const metric = durations({
-    name: 'graphql_operation_duration_seconds',
-    help: 'Time to execute an operation (for a subscription, to start it), by type and outcome; excludes parsing, limits and sending.',
-    labelNames: ['graphql_operation_type', 'outcome'],
-  });
-  for (const graphql_operation_type of OPERATION_TYPES) {
-    for (const outcome of OPERATION_OUTCOMES) metric.zero({ graphql_operation_type, outcome });
-  }
-  return metric;
-}
+import { operationDurations } from './operation-durations.ts';
 
 /** Begins the span of an event's delivery to one subscriber; returns undefined if this delivery is not traced. */
 export type StartDelivery = (transport: 'sse' | 'websocket') => Span | undefined;
@@ -38,7 +15,7 @@ const MAX_NAME_LENGTH = 64;
 
 /** Measures and traces operations. Operation names are not used as metric labels, because clients choose them. */
 export class OperationObserver {
-  readonly durations: OperationDurations;
+  readonly durations;
   readonly #tracer: Tracer | undefined;
 
   constructor(tracer?: Tracer, durations = operationDurations()) {
