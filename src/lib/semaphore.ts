@@ -213,26 +213,20 @@ export class Semaphore {
   }
 }
 
-interface KeyedMutexOptions {
-  /** How many callers may wait for one key. */
-  maxWaiting: number;
-  /** Makes the error that `run` rejects with when too many callers wait. */
-  refusal(): Error;
-  /** Returns the signal that ends the wait of the current work. */
-  signalOf?: () => AbortSignal | undefined;
-}
+/** The key of all work of one mutex. */
+const LOCKED = 'locked';
 
 /**
  * A mutex for each key: work with the same key runs one after another, first come, first served; work with different
  * keys runs concurrently. Without options, any number of callers may wait.
  */
 export class KeyedMutex<Key = string> {
-  readonly #options: KeyedMutexOptions | undefined;
+  readonly #options;
   /** The mutexes of the keys that are locked. */
   readonly #locks = new Map<Key, Semaphore>();
 
-  constructor(options?: KeyedMutexOptions) {
-    this.#options = options;
+  constructor(options: Pick<ConstructorParameters<typeof Semaphore>[0], 'maxWaiting' | 'refusal' | 'signalOf'> = {}) {
+    this.#options = { maxWaiting: Number.POSITIVE_INFINITY, ...options, permits: 1 };
   }
 
   /**
@@ -241,10 +235,9 @@ export class KeyedMutex<Key = string> {
    * `work` begins.
    */
   async run<Result>(key: Key, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    const lock = this.#locks.getOrInsertComputed(key, () => new Semaphore({ ...this.#options, permits: 1 }));
-    if (this.#options && lock.waiting() >= this.#options.maxWaiting) throw this.#options.refusal();
+    const lock = this.#locks.getOrInsertComputed(key, () => new Semaphore(this.#options));
     try {
-      return await lock.run(undefined, work, signal);
+      return await lock.run(LOCKED, work, signal);
     } finally {
       if (lock.held() === 0 && this.#locks.get(key) === lock) this.#locks.delete(key);
     }

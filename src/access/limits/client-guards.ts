@@ -20,18 +20,12 @@ interface Decisions {
   failed: number;
 }
 
-interface GuardDependencies {
-  limits: { check(client: ClientRecord): Promise<LimitVerdict> };
-  clients: { client(clientId: string): Promise<ClientRecord | undefined> };
-}
-
 /**
  * Runs the client guards (docs/contract.md, 5.3 and 8): certificate, addresses, rate, quota. A refused request
  * counts against no limit.
  */
 export class ClientGuards {
-  readonly #clients: GuardDependencies['clients'];
-  readonly #limits: GuardDependencies['limits'];
+  readonly #deps;
   readonly #counts = { certificate: none(), ip_allowlist: none(), rate_limit: none(), monthly_quota: none() };
   /** The counter of the decisions of each guard; to be registered with the metrics of the process. */
   readonly decisions = counters({
@@ -44,9 +38,11 @@ export class ClientGuards {
       ),
   });
 
-  constructor({ limits, clients }: GuardDependencies) {
-    this.#limits = limits;
-    this.#clients = clients;
+  constructor(deps: {
+    limits: { check(client: ClientRecord): Promise<LimitVerdict> };
+    clients: { client(clientId: string): Promise<ClientRecord | undefined> };
+  }) {
+    this.#deps = deps;
   }
 
   /**
@@ -68,7 +64,7 @@ export class ClientGuards {
     }
     counted(certificate, () => checkCertificate(client, request));
     counted(ip_allowlist, () => checkAddress(client, request));
-    const verdict = await this.#limits.check(client).catch((error) => countThrown(rate_limit, error));
+    const verdict = await this.#deps.limits.check(client).catch((error) => countThrown(rate_limit, error));
     const isRate = verdict.refusal?.code === 'rate_limit_exceeded';
     rate_limit[isRate ? 'refused' : 'passed'] += 1;
     if (!isRate) monthly_quota[verdict.refusal ? 'refused' : 'passed'] += 1;
@@ -76,7 +72,7 @@ export class ClientGuards {
   }
 
   async #clientOf({ tokenUse, clientId }: Principal): Promise<ClientRecord | undefined> {
-    return tokenUse === 'api' && clientId !== undefined ? this.#clients.client(clientId) : undefined;
+    return tokenUse === 'api' && clientId !== undefined ? this.#deps.clients.client(clientId) : undefined;
   }
 }
 

@@ -122,15 +122,11 @@ export class StoredExport<State extends object> implements ExportTarget<State> {
   readonly saved: State | undefined;
   /** How many of the records are written. */
   progress: ExportChanges = {};
-  readonly #db: Db;
-  readonly #nowMs: () => number;
-  readonly #row: AuditExportRow;
+  readonly #deps;
   readonly #appended = new Map<string, Buffer[]>();
 
   constructor({ db, nowMs }: DbAndClock, row: AuditExportRow) {
-    this.#db = db;
-    this.#nowMs = nowMs;
-    this.#row = row;
+    this.#deps = { db, nowMs, row };
     this.path = row.id;
     this.saved = (row.state as State | null) ?? undefined;
   }
@@ -147,7 +143,7 @@ export class StoredExport<State extends object> implements ExportTarget<State> {
     const files = Array.from(this.#appended, ([file, parts]) => ({ file, bytes: Buffer.concat(parts) }));
     this.#appended.clear();
     const more = files.reduce((sum, { bytes }) => sum + bytes.length, 0);
-    await this.#db.transaction(async () => {
+    await this.#deps.db.transaction(async () => {
       const { bytes } = await this.update({ ...this.progress, ...changes, state }, more);
       if (bytes > MAX_BYTES)
         throw new ExportError('it would take more than 1 GiB: choose a shorter period, or ask the operator for it');
@@ -158,12 +154,12 @@ export class StoredExport<State extends object> implements ExportTarget<State> {
   }
 
   read(name: string): AsyncIterable<Uint8Array> {
-    return storedFile(this.#db, this.#row, name);
+    return storedFile(this.#deps.db, this.#deps.row, name);
   }
 
   finish(files: Record<string, string | Buffer>, findings: number): Promise<void> {
     for (const [name, content] of Object.entries(files)) this.append(name, content);
-    const nowMs = this.#nowMs();
+    const nowMs = this.#deps.nowMs();
     return this.save(null, {
       ...{ status: 'ready', problems: findings, download_key: randomUUID() },
       finished_at: new Date(nowMs).toISOString(),
@@ -173,8 +169,8 @@ export class StoredExport<State extends object> implements ExportTarget<State> {
 
   /** Changes the export, unless another process has it by now. @throws LostExportError */
   async update(changes: ExportChanges, moreBytes = 0): Promise<AuditExportRow> {
-    const { id, node_id: nodeId, lease_owner: owner } = this.#row;
-    const [row] = await this.#db.forNode(nodeId).run((k) =>
+    const { id, node_id: nodeId, lease_owner: owner } = this.#deps.row;
+    const [row] = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('audit_exports')
         .set({ ...changes })
@@ -189,8 +185,8 @@ export class StoredExport<State extends object> implements ExportTarget<State> {
   }
 
   async #add(file: string, bytes: Buffer): Promise<void> {
-    const { id, node_id: nodeId } = this.#row;
-    await this.#db.forNode(nodeId).run((k) =>
+    const { id, node_id: nodeId } = this.#deps.row;
+    await this.#deps.db.forNode(nodeId).run((k) =>
       k.insertInto('audit_export_chunks').values((eb) => ({
         ...{ export_id: id, file, bytes },
         seq: eb

@@ -230,18 +230,14 @@ const PARTITIONS_AT_ONCE = 4;
  * `stop`. A partition whose handler fails is paused for the backoff; the others continue.
  */
 export class KafkaSubscription implements Subscription {
-  readonly #connection: KafkaConnection;
-  readonly #options: SubscribeOptions;
-  readonly #log: BusLog;
+  readonly #deps;
   readonly #stopping = new AbortController();
   readonly #failures = new Map<string, number>();
   readonly #ended: Promise<void>;
   #crashes = 0;
 
   constructor(connection: KafkaConnection, options: SubscribeOptions, log: BusLog) {
-    this.#connection = connection;
-    this.#options = options;
-    this.#log = log;
+    this.#deps = { connection, options, log };
     this.#ended = this.#run();
   }
 
@@ -256,8 +252,8 @@ export class KafkaSubscription implements Subscription {
         await this.#consume();
       } catch (error) {
         this.#crashes += 1;
-        const fields = { store: 'bus', groupId: this.#options.groupId, failures: this.#crashes, error };
-        this.#log('warn', 'consumer failed; replacing it', fields);
+        const fields = { store: 'bus', groupId: this.#deps.options.groupId, failures: this.#crashes, error };
+        this.#deps.log('warn', 'consumer failed; replacing it', fields);
         await pause(backoffMs(this.#crashes), this.#stopping.signal);
       }
     }
@@ -272,12 +268,12 @@ export class KafkaSubscription implements Subscription {
     consumer.on('consumer.group_join', () => {
       this.#crashes = 0;
     });
-    const { topicPrefix } = this.#connection;
+    const { topicPrefix } = this.#deps.connection;
     try {
       await consumer.connect();
       await consumer.subscribe({
-        topics: this.#options.topics.map((topic) => topicPrefix + topic),
-        fromBeginning: this.#options.fromBeginning ?? true,
+        topics: this.#deps.options.topics.map((topic) => topicPrefix + topic),
+        fromBeginning: this.#deps.options.fromBeginning ?? true,
       });
       // Must be awaited: a consumer that is disconnected while it joins the group starts again once it has joined.
       await consumer.run({
@@ -293,8 +289,8 @@ export class KafkaSubscription implements Subscription {
   }
 
   async #newConsumer(): Promise<Consumer> {
-    return (await kafkaClient(this.#connection, CONSUMER_TIMEOUT_MS, this.#log)).consumer({
-      groupId: this.#connection.topicPrefix + this.#options.groupId,
+    return (await kafkaClient(this.#deps.connection, CONSUMER_TIMEOUT_MS, this.#deps.log)).consumer({
+      groupId: this.#deps.connection.topicPrefix + this.#deps.options.groupId,
       heartbeatInterval: HEARTBEAT_MS,
       sessionTimeout: SESSION_TIMEOUT_MS,
       rebalanceTimeout: SESSION_TIMEOUT_MS,
@@ -306,7 +302,7 @@ export class KafkaSubscription implements Subscription {
 
   async #eachBatch(payload: EachBatchPayload): Promise<void> {
     const { batch, resolveOffset, commitOffsetsIfNecessary, uncommittedOffsets, isRunning, isStale } = payload;
-    const topic = batch.topic.slice(this.#connection.topicPrefix.length);
+    const topic = batch.topic.slice(this.#deps.connection.topicPrefix.length);
     for (let start = 0; start < batch.messages.length && isRunning() && !isStale(); start += MAX_BATCH_MESSAGES) {
       const part = batch.messages.slice(start, start + MAX_BATCH_MESSAGES);
       const messages = part.map((message) => incomingMessage(topic, batch.partition, message));
@@ -327,14 +323,14 @@ export class KafkaSubscription implements Subscription {
     // A failed heartbeat needs no handling: the next request of kafkajs fails as well, and it rejoins the group.
     const heartbeats = setInterval(() => payload.heartbeat().catch(() => undefined), HEARTBEAT_MS);
     try {
-      await this.#options.handle(messages);
+      await this.#deps.options.handle(messages);
       this.#failures.delete(name);
       return true;
     } catch (error) {
       const failures = (this.#failures.get(name) ?? 0) + 1;
       this.#failures.set(name, failures);
-      const fields = { groupId: this.#options.groupId, topic, partition, failures, error };
-      this.#log('warn', 'event batch failed; retrying', fields);
+      const fields = { groupId: this.#deps.options.groupId, topic, partition, failures, error };
+      this.#deps.log('warn', 'event batch failed; retrying', fields);
       setTimeout(payload.pause(), backoffMs(failures)).unref();
       return false;
     } finally {

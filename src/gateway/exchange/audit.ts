@@ -167,9 +167,7 @@ interface EndedOperation {
  * that began while the spool was full is only logged and counted: what is left of the spool is for those admitted before.
  */
 export class AuditLog {
-  readonly #chain: Pick<AuditChain, 'add' | 'commit'>;
-  readonly #log: Log;
-  readonly #secrets: SecretNames;
+  readonly #deps;
   /** The names that are masked for an endpoint which adds some or takes some back. */
   readonly #ofEndpoints = new WeakMap<Endpoint, SecretNames>();
   readonly unrecorded = counterBy('outcome', ['refused', 'served'], {
@@ -179,9 +177,7 @@ export class AuditLog {
 
   /** Names in `secrets` are masked for every endpoint. */
   constructor(chain: Pick<AuditChain, 'add' | 'commit'>, log: Log, secrets: SecretNames = SECRETS) {
-    this.#chain = chain;
-    this.#log = log;
-    this.#secrets = secrets;
+    this.#deps = { chain, log, secrets };
   }
 
   /**
@@ -210,18 +206,18 @@ export class AuditLog {
     const full = () => recordOfOperation(operation, operation.auditedOperation?.(secrets), secrets);
     const record = this.#masked(operation.exchange, full, () => recordOfOperation(operation, undefined, secrets));
     this.#keep(record, operation.isUnrecordable && 'refused', resolve);
-    this.#chain.commit();
+    this.#deps.chain.commit();
     return promise;
   }
 
   /** Records the response to bytes that are not valid HTTP. Calls `onPersisted` once the record is stored. */
   recordUnparsed(unparsed: Unparsed, atMs: number, onPersisted: () => void): void {
-    this.#keep(recordOfUnparsed(unparsed, atMs, this.#secrets), unparsed.isUnrecordable && 'refused', onPersisted);
+    this.#keep(recordOfUnparsed(unparsed, atMs, this.#deps.secrets), unparsed.isUnrecordable && 'refused', onPersisted);
   }
 
   #secretsOf({ state: { endpoint } }: Exchange): SecretNames {
-    if (!endpoint?.mask && !endpoint?.unmask) return this.#secrets;
-    return this.#ofEndpoints.getOrInsertComputed(endpoint, () => this.#secrets.with(endpoint));
+    if (!endpoint?.mask && !endpoint?.unmask) return this.#deps.secrets;
+    return this.#ofEndpoints.getOrInsertComputed(endpoint, () => this.#deps.secrets.with(endpoint));
   }
 
   /** Returns what `full` makes of a request, or what `bare` makes without bodies if these cannot be masked. */
@@ -230,21 +226,21 @@ export class AuditLog {
       return full();
     } catch (error) {
       // The response is sent anyway.
-      this.#log.error({ correlation_id: correlationId, err: error }, 'could not mask bodies');
+      this.#deps.log.error({ correlation_id: correlationId, err: error }, 'could not mask bodies');
       return bare();
     }
   }
 
   /** Logs a request, and stores its record, unless it has none: `unrecorded` says what became of the request then. */
   #keep(record: AuditRecord, unrecorded: string | false, onPersisted?: () => void): void {
-    if (unrecorded === false) this.#chain.add(unchained(record), onPersisted);
+    if (unrecorded === false) this.#deps.chain.add(unchained(record), onPersisted);
     else {
       this.unrecorded.inc({ outcome: unrecorded });
       onPersisted?.();
     }
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
-    this.#log.info(
+    this.#deps.log.info(
       {
         correlation_id: escaped(correlation_id),
         method,

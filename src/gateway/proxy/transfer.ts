@@ -83,9 +83,7 @@ const MAX_INTERIM = { responses: 8, characters: 16 * 1024 };
 
 /** Streams the response of an upstream to the client, at the pace of the client, without buffering. */
 export class UpstreamResponse {
-  readonly #exchange: Exchange;
-  readonly #idleMs: number;
-  readonly #onStall: () => void;
+  readonly #deps;
   /** The names of the header fields that come from the upstream. */
   readonly #passed: string[] = [];
   /** The interim responses that have arrived. */
@@ -96,9 +94,7 @@ export class UpstreamResponse {
 
   /** Creates the response. `onStall` is called when the client has read nothing for `idleMs` milliseconds. */
   constructor(exchange: Exchange, idleMs: number, onStall: () => void) {
-    this.#exchange = exchange;
-    this.#idleMs = idleMs;
-    this.#onStall = onStall;
+    this.#deps = { exchange, idleMs, onStall };
   }
 
   /**
@@ -106,7 +102,7 @@ export class UpstreamResponse {
    * at the pace of the client, so those beyond a limit are dropped.
    */
   inform(status: number, headers: IncomingHttpHeaders): void {
-    const { req, res, upgrade, held } = this.#exchange;
+    const { req, res, upgrade, held } = this.#deps.exchange;
     if (status < 102 || req.httpVersion !== '1.1' || res.headersSent || upgrade) return;
     if (this.#interim.responses === MAX_INTERIM.responses) return;
     const fields: [string, string | string[]][] = [];
@@ -124,7 +120,7 @@ export class UpstreamResponse {
    * @throws BadResponseError or TypeError for a head that cannot be passed on.
    */
   begin(status: number, headers: IncomingHttpHeaders): void {
-    const { req, res } = this.#exchange;
+    const { req, res } = this.#deps.exchange;
     const coding = headers['transfer-encoding'];
     // Chunked coding has been decoded already; the request asked for no other coding.
     if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new BadResponseError('its transfer-coding');
@@ -135,23 +131,23 @@ export class UpstreamResponse {
     if (!req.complete && announcesBody(req)) {
       // The upstream has responded without reading the rest of the body.
       res.setHeader('Connection', 'close');
-      lingerOnClose(this.#exchange);
+      lingerOnClose(this.#deps.exchange);
     }
     const length = headers['content-length'];
     this.#length = typeof length === 'string' && Number(length) <= ONE_PIECE_BYTES ? Number(length) : -1;
-    process.nextTick(flush, this.#exchange);
+    process.nextTick(flush, this.#deps.exchange);
   }
 
   /** Passes on a chunk of the body; pauses the upstream while the client does not read. */
   data(controller: Pick<Dispatcher.DispatchController, 'pause' | 'resume'>, chunk: Buffer): void {
-    const { res } = this.#exchange;
+    const { res } = this.#deps.exchange;
     if (chunk.length === this.#length) {
       this.#whole = chunk;
       return;
     }
     if (res.write(chunk) || this.#stall) return;
     controller.pause();
-    this.#stall = setTimeout(this.#onStall, this.#idleMs);
+    this.#stall = setTimeout(this.#deps.onStall, this.#deps.idleMs);
     res.once('drain', () => {
       this.stop();
       controller.resume();
@@ -160,14 +156,14 @@ export class UpstreamResponse {
 
   /** Completes the response to the client. */
   end(): void {
-    const { res } = this.#exchange;
+    const { res } = this.#deps.exchange;
     if (this.#whole) res.end(this.#whole);
     else res.end();
   }
 
   /** Removes the upstream's header fields, if they were not sent yet, before an error response replaces them. */
   revoke(): void {
-    const { res } = this.#exchange;
+    const { res } = this.#deps.exchange;
     if (!res.headersSent) for (const name of this.#passed) res.removeHeader(name);
   }
 
@@ -179,7 +175,7 @@ export class UpstreamResponse {
 
   /** Sets a header field unless the gateway has set it; values of `Vary` are combined. */
   #pass(name: string, value: string | string[]): void {
-    const { res } = this.#exchange;
+    const { res } = this.#deps.exchange;
     if (!res.hasHeader(name)) this.#passed.push(name);
     else if (name !== 'vary') return;
     if (name === 'vary') res.appendHeader(name, value);

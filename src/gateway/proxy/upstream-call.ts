@@ -48,23 +48,19 @@ export class UpstreamCalls {
 
 /** An attempt to call an upstream. Only the first call of `end` has an effect. */
 export class UpstreamCall {
-  readonly #durations: UpstreamCalls['durations'];
-  readonly #labels: CallLabels;
-  readonly #span: Span | undefined;
+  readonly #deps;
   readonly #startedTick = performance.now();
   #status = 0;
   #isStream = false;
   #isEnded = false;
 
   constructor(durations: UpstreamCalls['durations'], labels: CallLabels, span: Span | undefined) {
-    this.#durations = durations;
-    this.#labels = labels;
-    this.#span = span;
+    this.#deps = { durations, labels, span };
   }
 
   /** The `traceparent` header for the upstream; undefined when the request is not traced. */
   get traceparent(): string | undefined {
-    return this.#span?.traceparent;
+    return this.#deps.span?.traceparent;
   }
 
   /** Records the status of a response that has begun. The duration of a stream is not measured. */
@@ -78,10 +74,10 @@ export class UpstreamCall {
     this.#isEnded = true;
     if (!this.#isStream) {
       const status = this.#status === 0 ? '' : String(this.#status);
-      const labels = { ...this.#labels, http_response_status_code: status, error_type: error ?? '' };
-      this.#durations.observe(labels, (performance.now() - this.#startedTick) / 1_000);
+      const labels = { ...this.#deps.labels, http_response_status_code: status, error_type: error ?? '' };
+      this.#deps.durations.observe(labels, (performance.now() - this.#startedTick) / 1_000);
     }
-    if (this.#status > 0) this.#span?.tell({ 'http.response.status_code': this.#status });
-    this.#span?.end(error ?? (this.#status >= 400 ? String(this.#status) : undefined));
+    if (this.#status > 0) this.#deps.span?.tell({ 'http.response.status_code': this.#status });
+    this.#deps.span?.end(error ?? (this.#status >= 400 ? String(this.#status) : undefined));
   }
 }

@@ -52,9 +52,7 @@ export interface RedisCacheOptions {
 
 /** The cache that all processes share. All keys of a script are in one slot, since they have the same hash tag. */
 export class RedisCache implements Cache {
-  readonly #redis: RedisConnection;
-  readonly #prefix: string;
-  readonly #onOutage: (error: unknown) => void;
+  readonly #deps;
   readonly #countings = new Map<string, Counting>();
   /** Whether a server answered the last health check by an error. */
   #isRejected = false;
@@ -68,9 +66,7 @@ export class RedisCache implements Cache {
   }
 
   private constructor(redis: RedisConnection, { keyPrefix = '', onOutage = () => undefined }: RedisCacheOptions) {
-    this.#redis = redis;
-    this.#prefix = keyPrefix;
-    this.#onOutage = onOutage;
+    this.#deps = { redis, prefix: keyPrefix, onOutage };
   }
 
   /** Counts the requests of a client that come within one tick of the event loop, and the same second, by one call. */
@@ -104,42 +100,42 @@ export class RedisCache implements Cache {
 
   #count(clientId: string, { limits, nowMs, requests }: Omit<Counting, 'reply'>, seed: number): Promise<unknown> {
     const args = [nowMs, monthAtOf(nowMs), seed, requests, ...WINDOWS.map(({ limit }) => limits[limit])];
-    return this.#redis.run(COUNT_REQUEST, [`${this.#prefix}limits:{${clientId}}`], args);
+    return this.#deps.redis.run(COUNT_REQUEST, [`${this.#deps.prefix}limits:{${clientId}}`], args);
   }
 
   async countFailure(key: string, nowMs: number, step: 0 | 1 = 1): Promise<CountedFailure> {
-    const keys = [`${this.#prefix}failures:{${key}}`];
-    const reply = await this.#redis.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS, step]);
+    const keys = [`${this.#deps.prefix}failures:{${key}}`];
+    const reply = await this.#deps.redis.run(COUNT_FAILURE, keys, [nowMs, FAILURE_WINDOW_MS, step]);
     const [count, startedAtMs] = Array.isArray(reply) ? reply.map(Number) : [];
     return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
   }
 
   async raisePosition(position: string): Promise<string> {
-    return String(await this.#redis.run(RAISE_POSITION, [`${this.#prefix}position`], [position]));
+    return String(await this.#deps.redis.run(RAISE_POSITION, [`${this.#deps.prefix}position`], [position]));
   }
 
   async checkHealth(): Promise<void> {
     const wasRejected = this.#isRejected;
     this.#isRejected = false;
     try {
-      await this.#redis.checkHealth(`${this.#prefix}health`);
+      await this.#deps.redis.checkHealth(`${this.#deps.prefix}health`);
     } catch (error) {
       this.#isRejected = error instanceof CacheUnavailableError && error.cause instanceof ErrorReply;
-      if (this.#isRejected && !wasRejected) this.#onOutage(error);
+      if (this.#isRejected && !wasRejected) this.#deps.onOutage(error);
       throw error;
     }
   }
 
   /** Runs a script on keys of one slot, for `session-mirror.ts`: to be deleted with it. */
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.#redis.run(
+    return this.#deps.redis.run(
       script,
-      keys.map((key) => `${this.#prefix}${key}`),
+      keys.map((key) => `${this.#deps.prefix}${key}`),
       args,
     );
   }
 
   async stop(): Promise<void> {
-    await this.#redis.stop();
+    await this.#deps.redis.stop();
   }
 }
