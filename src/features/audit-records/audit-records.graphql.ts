@@ -60,13 +60,13 @@ export function addAuditRecords(builder: Builder): void {
       ],
       is_api: ['Boolean', 'Whether the request used an API token of a client rather than a login token.'],
     },
-  );
-  builder.objectFields('AuditRecord', (t) => ({
-    elapsed: t.float({
-      description: 'Milliseconds until the response was complete.',
-      resolve: (row) => Number(row.elapsed),
+    (t) => ({
+      elapsed: t.float({
+        description: 'Milliseconds until the response was complete.',
+        resolve: (row) => Number(row.elapsed),
+      }),
     }),
-  }));
+  );
   const filter = auditFilter(builder);
   const connection = connectionOf(
     builder,
@@ -117,20 +117,20 @@ function addAuditExports(builder: Builder, filter: ReturnType<typeof auditFilter
       finished_at: ['DateTime?', 'When it ended; null until then.'],
       expires_at: ['DateTime?', 'When its files are deleted; null if it has never had any.'],
     },
+    (t) => ({
+      status: t.field({
+        type: status,
+        description: 'Its status.',
+        resolve: (row, _args, { services }) => services.auditExports.statusOf(row),
+      }),
+      downloadPath: t.string({
+        nullable: true,
+        description:
+          'The path of the archive (ZIP), for a GET with a token that has audit:read. It works once; then this is another path. Null unless READY.',
+        resolve: (row, _args, { services }) => services.auditExports.downloadPathOf(row),
+      }),
+    }),
   );
-  builder.objectFields('AuditExport', (t) => ({
-    status: t.field({
-      type: status,
-      description: 'Its status.',
-      resolve: (row, _args, { services }) => services.auditExports.statusOf(row),
-    }),
-    downloadPath: t.string({
-      nullable: true,
-      description:
-        'The path of the archive (ZIP), for a GET with a token that has audit:read. It works once; then this is another path. Null unless READY.',
-      resolve: (row, _args, { services }) => services.auditExports.downloadPathOf(row),
-    }),
-  }));
   const connection = connectionOf(builder, 'AuditExport', 'A page of exports.', 'An export and its cursor.');
   builder.mutationField('requestAuditExport', (t) =>
     t.field({

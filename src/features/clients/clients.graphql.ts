@@ -1,3 +1,4 @@
+import type { InputRef } from '@pothos/core';
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import {
   type Builder,
@@ -25,30 +26,18 @@ declare module '../../api/graphql/kit/builder.ts' {
   }
 }
 
-function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_hour }: ClientRow): boolean {
-  return [requests_per_second, requests_per_minute, requests_per_hour].some((limit) => limit !== null);
-}
-
-function addClientEnums(builder: Builder) {
-  return {
-    grantType: enumOf(builder, 'GrantType', 'A way to get a token (RFC 6749).', GRANTS),
-    clientStatus: enumOf(builder, 'ClientStatus', 'Whether a client can get and use tokens.', {
-      active: 'It can get tokens.',
-      disabled: 'Its credentials and tokens are rejected.',
-    }),
-  };
-}
-
-type ClientEnums = ReturnType<typeof addClientEnums>;
-
 /** Adds the type of clients, with its queries and mutations. */
 export function addClients(builder: Builder): void {
-  const enums = addClientEnums(builder);
+  const grantType = enumOf(builder, 'GrantType', 'A way to get a token (RFC 6749).', GRANTS);
   // Not cached, so that a rotation that follows another one returns the current expiry.
   const previousSecrets = loaderPerOperation<string | null>(
     (ids, { services, principal }) => services.clientAdministration.previousSecretExpiries(principal.nodeId, ids),
     { cache: false },
   );
+  const status = enumOf(builder, 'ClientStatus', 'Whether a client can get and use tokens.', {
+    active: 'It can get tokens.',
+    disabled: 'Its credentials and tokens are rejected.',
+  });
   const tokenExpiry = builder.objectRef<ClientRow>('TokenExpiry').implement({
     description: "The lifetime of a client's tokens.",
     fields: (t) => ({
@@ -78,6 +67,7 @@ export function addClients(builder: Builder): void {
       scopes: ['[String]', 'The permissions of its own tokens, such as `accounts:read`.'],
       allowed_ips: ['[String]', 'The IP addresses and CIDR ranges that it may call from; empty means any address.'],
       require_certificate: ['Boolean', 'Whether it must present a client certificate.'],
+      status: [status, 'Whether the client can get and use tokens.'],
       cert_fingerprint: ['String?', 'The fingerprint of its client certificate, in hexadecimal.'],
       monthly_limit: ['Int?', 'Its quota of requests per calendar month (UTC); null means no limit.'],
       refresh_reuse_detection: [
@@ -89,39 +79,35 @@ export function addClients(builder: Builder): void {
       created_at: ['DateTime', 'When it was created.'],
       updated_at: ['DateTime', 'When it was last changed.'],
     },
+    (t) => ({
+      clientId: t.exposeID('id', { description: 'The `client_id` of OAuth; the same value as `id`.' }),
+      grantTypes: t.field({
+        type: [grantType],
+        description: 'The grants that it may use.',
+        resolve: (row) => GRANT_TYPES.filter((name) => row.grant_types.includes(name)),
+      }),
+      tokenExpiry: t.field({
+        type: tokenExpiry,
+        nullable: true,
+        description: 'The lifetime of its own tokens.',
+        resolve: (row) => row,
+      }),
+      rateLimit: t.field({
+        type: rateLimit,
+        nullable: true,
+        description: 'Its rate limits; null means no limit.',
+        resolve: (row) =>
+          (row.requests_per_second ?? row.requests_per_minute ?? row.requests_per_hour) === null ? null : row,
+      }),
+      previousSecretExpiresAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the previous secret stops working; null if there is none.',
+        resolve: ({ id }, _args, context) => previousSecrets(context).load(id),
+      }),
+    }),
   );
-  builder.objectFields('Client', (t) => ({
-    clientId: t.exposeID('id', { description: 'The `client_id` of OAuth; the same value as `id`.' }),
-    grantTypes: t.field({
-      type: [enums.grantType],
-      description: 'The grants that it may use.',
-      resolve: (row) => GRANT_TYPES.filter((name) => row.grant_types.includes(name)),
-    }),
-    tokenExpiry: t.field({
-      type: tokenExpiry,
-      nullable: true,
-      description: 'The lifetime of its own tokens.',
-      resolve: (row) => row,
-    }),
-    rateLimit: t.field({
-      type: rateLimit,
-      nullable: true,
-      description: 'Its rate limits; null means no limit.',
-      resolve: (row) => (hasRateLimit(row) ? row : null),
-    }),
-    status: t.field({
-      type: enums.clientStatus,
-      description: 'Whether the client can get and use tokens.',
-      resolve: (row) => row.status,
-    }),
-    previousSecretExpiresAt: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the previous secret stops working; null if there is none.',
-      resolve: ({ id }, _args, context) => previousSecrets(context).load(id),
-    }),
-  }));
-  addClientMutations(builder, enums);
+  addClientMutations(builder, grantType, status);
   const connection = connectionOf(builder, 'Client', 'A page of clients.', 'A client and its cursor.');
   builder.queryFields((t) => ({
     clients: t.field({
@@ -141,7 +127,7 @@ export function addClients(builder: Builder): void {
 }
 
 /** Adds the input type of a client, with the REST members in camelCase. */
-function clientInputType(builder: Builder, { grantType }: ClientEnums) {
+function clientInputType(builder: Builder, grantType: InputRef) {
   const tokenExpiry = inputOf(builder, 'TokenExpiryInput', "The lifetime of a client's tokens.", {
     enabled: ['Boolean!', 'Whether the tokens expire.'],
     duration: ['Int!', 'Seconds from the issue of a token to its expiry, at least 1; used if `enabled`.'],
@@ -184,7 +170,7 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
 }
 
 /** Adds the input type of changes to a client. */
-function clientPatchType(builder: Builder, { grantType }: ClientEnums) {
+function clientPatchType(builder: Builder, grantType: InputRef) {
   const tokenExpiry = inputOf(builder, 'TokenExpiryPatch', "Changes to the lifetime of a client's tokens.", {
     enabled: ['Boolean', 'Whether the tokens expire.'],
     duration: ['Int', 'Seconds from the issue of a token to its expiry, at least 1.'],
@@ -212,8 +198,8 @@ const authScopes = { permission: 'clients:manage' } as const;
 const idOptions = { required: true, description: 'The `client_id`.' } as const;
 
 /** Adds the mutations that administer clients. */
-function addClientMutations(builder: Builder, enums: ClientEnums): void {
-  const input = clientInputType(builder, enums);
+function addClientMutations(builder: Builder, grantType: InputRef, status: InputRef<ClientRow['status']>): void {
+  const input = clientInputType(builder, grantType);
   const created = builder.objectRef<ClientWithSecret>('CreatedClient').implement({
     description: 'A client and its new secret.',
     fields: (t) => ({
@@ -262,7 +248,7 @@ function addClientMutations(builder: Builder, enums: ClientEnums): void {
       args: {
         id: t.arg.id(idOptions),
         input: t.arg({
-          ...parsedArgument(clientPatchType(builder, enums), clientPatchInput),
+          ...parsedArgument(clientPatchType(builder, grantType), clientPatchInput),
           description: 'The members to change.',
         }),
       },
@@ -303,10 +289,12 @@ function addClientMutations(builder: Builder, enums: ClientEnums): void {
       ),
       args: {
         id: t.arg.id(idOptions),
-        status: t.arg({ type: enums.clientStatus, required: true, description: 'The new status.' }),
+        status: t.arg({ type: status, required: true, description: 'The new status.' }),
       },
-      resolve: (_root, { id, status }, context) =>
-        orMember(context.services.clientAdministration.setStatus(...tenantAndAdministrator(context), id, status)),
+      resolve: (_root, args, context) =>
+        orMember(
+          context.services.clientAdministration.setStatus(...tenantAndAdministrator(context), args.id, args.status),
+        ),
     }),
   }));
 }

@@ -38,19 +38,19 @@ export function addGasFees(builder: Builder): void {
         '`unavailable` and the reason if the RPC provider does not respond or returns an invalid response.',
       ],
     },
+    (t) => ({
+      chainId: t.int({
+        nullable: true,
+        description: 'The chain id (EIP-155); null if it exceeds the range of Int.',
+        resolve: (fee) => intOf(fee.chain_id),
+      }),
+      blockNumber: t.int({
+        nullable: true,
+        description: 'The number of the latest block; null if it exceeds the range of Int.',
+        resolve: (fee) => intOf(fee.block_number),
+      }),
+    }),
   );
-  builder.objectFields(gasFee, (t) => ({
-    chainId: t.int({
-      nullable: true,
-      description: 'The chain id (EIP-155); null if it exceeds the range of Int.',
-      resolve: (fee) => intOf(fee.chain_id),
-    }),
-    blockNumber: t.int({
-      nullable: true,
-      description: 'The number of the latest block; null if it exceeds the range of Int.',
-      resolve: (fee) => intOf(fee.block_number),
-    }),
-  }));
   builder.queryField('gasFees', (t) =>
     t.field({
       type: [gasFee],

@@ -1,3 +1,4 @@
+import type { InputRef } from '@pothos/core';
 import { permissionsOfRole } from '../../access/identity/permissions.rules.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs, parsedArgument } from '../../api/graphql/kit/builder.ts';
@@ -30,11 +31,36 @@ const roleOptions = { required: true, description: '`admin`, `operator` or `view
 const changed =
   'The supervisor; or ValidationError: an argument is invalid; NotFoundError: there is no such supervisor; PreconditionError: no active admin would be left; ForbiddenError: the caller lacks clients:manage or a permission of the role.';
 
-/** Adds the mutations by which supervisors change themselves. */
-function addOwnMutations(builder: Builder): void {
+/** Adds the mutations that administer supervisors, and those by which supervisors change themselves. */
+function addSupervisorMutations(builder: Builder, status: InputRef<SupervisorRow['status']>): void {
+  const input = builder.inputType('SupervisorInput', {
+    description: 'A supervisor.',
+    fields: (t) => ({
+      username: t.string({
+        required: true,
+        description:
+          'The name to log in with, trimmed: 1 to 255 characters; unique within the tenant. Letter case, composition and invisible characters do not count.',
+      }),
+      password: t.string(passwordOptions),
+      role: t.string(roleOptions),
+    }),
+  });
   const own =
     'The supervisor; or NotFoundError: the token was not issued by a login; ForbiddenError: reserved for later versions;';
   builder.mutationFields((t) => ({
+    createSupervisor: t.field({
+      type: 'Supervisor',
+      description:
+        'Creates an active supervisor. Has the same requirements as setting the password: needs clients:manage and every permission of the role.',
+      authScopes,
+      errors: errorsOf(
+        'The supervisor; or ValidationError: a member of `input` is invalid; DuplicateError: the username is taken; ForbiddenError: the caller lacks clients:manage, or a permission of the role; NotFoundError: reserved for later versions.',
+        DuplicateError,
+      ),
+      args: { input: t.arg({ ...parsedArgument(input, supervisorInput), description: 'The supervisor.' }) },
+      resolve: (_root, { input: supervisor }, context) =>
+        orMember(context.services.supervisorAdministration.create(...tenantAndAdministrator(context), supervisor)),
+    }),
     changeOwnPassword: t.field({
       type: 'Supervisor',
       description:
@@ -62,21 +88,6 @@ function addOwnMutations(builder: Builder): void {
       resolve: (_root, _args, context) =>
         orMember(context.services.supervisorAdministration.endOwnSessions(callerOf(context))),
     }),
-  }));
-}
-
-function addSupervisorStatus(builder: Builder) {
-  return enumOf(builder, 'SupervisorStatus', 'Whether a supervisor can log in.', {
-    active: 'Can log in.',
-    disabled: 'Cannot log in, and has no session.',
-  });
-}
-
-/** Adds the mutations that administer supervisors. */
-function addSupervisorMutations(builder: Builder, status: ReturnType<typeof addSupervisorStatus>): void {
-  addSupervisorCreation(builder);
-  addOwnMutations(builder);
-  builder.mutationFields((t) => ({
     setSupervisorStatus: t.field({
       type: 'Supervisor',
       description:
@@ -143,39 +154,12 @@ function addSupervisorMutations(builder: Builder, status: ReturnType<typeof addS
   }));
 }
 
-function addSupervisorCreation(builder: Builder): void {
-  const input = builder.inputType('SupervisorInput', {
-    description: 'A supervisor.',
-    fields: (t) => ({
-      username: t.string({
-        required: true,
-        description:
-          'The name to log in with, trimmed: 1 to 255 characters; unique within the tenant. Letter case, composition and invisible characters do not count.',
-      }),
-      password: t.string(passwordOptions),
-      role: t.string(roleOptions),
-    }),
-  });
-  builder.mutationField('createSupervisor', (t) =>
-    t.field({
-      type: 'Supervisor',
-      description:
-        'Creates an active supervisor. Has the same requirements as setting the password: needs clients:manage and every permission of the role.',
-      authScopes,
-      errors: errorsOf(
-        'The supervisor; or ValidationError: a member of `input` is invalid; DuplicateError: the username is taken; ForbiddenError: the caller lacks clients:manage, or a permission of the role; NotFoundError: reserved for later versions.',
-        DuplicateError,
-      ),
-      args: { input: t.arg({ ...parsedArgument(input, supervisorInput), description: 'The supervisor.' }) },
-      resolve: (_root, { input: supervisor }, context) =>
-        orMember(context.services.supervisorAdministration.create(...tenantAndAdministrator(context), supervisor)),
-    }),
-  );
-}
-
 /** Adds the type of supervisors, with its query and mutations. */
 export function addSupervisors(builder: Builder): void {
-  const status = addSupervisorStatus(builder);
+  const status = enumOf(builder, 'SupervisorStatus', 'Whether a supervisor can log in.', {
+    active: 'Can log in.',
+    disabled: 'Cannot log in, and has no session.',
+  });
   // Not cached, so that a mutation that follows another one returns the current lockout.
   const locks = loaderPerOperation<string | null>(
     async (usernames, { services, principal }) => {
@@ -187,28 +171,32 @@ export function addSupervisors(builder: Builder): void {
     },
     { cache: false },
   );
-  implement(builder.objectRef<SupervisorRow>('Supervisor'), 'A person who logs in with the password grant.', {
-    id: ['ID', 'A UUID: the `sub` of the tokens.'],
-    username: [
-      'String',
-      'The name to log in with; unique within the tenant. Letter case, composition and invisible characters do not count.',
-    ],
-    role: ['String', '`admin`, `operator` or `viewer`.'],
-    status: [status, 'Whether the supervisor can log in.'],
-    created_at: ['DateTime', 'When the supervisor was created.'],
-  });
-  builder.objectFields('Supervisor', (t) => ({
-    permissions: t.stringList({
-      description: 'The permissions of the role, such as `accounts:read`.',
-      resolve: ({ role }) => [...permissionsOfRole(role)],
+  implement(
+    builder.objectRef<SupervisorRow>('Supervisor'),
+    'A person who logs in with the password grant.',
+    {
+      id: ['ID', 'A UUID: the `sub` of the tokens.'],
+      username: [
+        'String',
+        'The name to log in with; unique within the tenant. Letter case, composition and invisible characters do not count.',
+      ],
+      role: ['String', '`admin`, `operator` or `viewer`.'],
+      status: [status, 'Whether the supervisor can log in.'],
+      created_at: ['DateTime', 'When the supervisor was created.'],
+    },
+    (t) => ({
+      permissions: t.stringList({
+        description: 'The permissions of the role, such as `accounts:read`.',
+        resolve: ({ role }) => [...permissionsOfRole(role)],
+      }),
+      lockedUntil: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the lockout after too many wrong passwords ends; null if there is none.',
+        resolve: ({ username }, _args, context) => locks(context).load(username),
+      }),
     }),
-    lockedUntil: t.field({
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the lockout after too many wrong passwords ends; null if there is none.',
-      resolve: ({ username }, _args, context) => locks(context).load(username),
-    }),
-  }));
+  );
   addSupervisorMutations(builder, status);
   const connection = connectionOf(builder, 'Supervisor', 'A page of supervisors.', 'A supervisor and its cursor.');
   builder.queryFields((t) => ({

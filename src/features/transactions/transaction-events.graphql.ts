@@ -74,22 +74,22 @@ export function implementTransaction(
       created_at: ['DateTime?', 'When the chain processor queued it; null before the first notification.'],
       updated_at: ['DateTime?', 'When the chain processor last updated it; null before the first notification.'],
     },
+    (t) => ({
+      collection: t.expose('collection', {
+        type: transactionCollection,
+        description: 'The collection of the transaction.',
+      }),
+      typeName: t.string({
+        nullable: true,
+        description: 'The name of the type; null if its collection gives it none.',
+        resolve: (row) => typeName(row.collection, row.type),
+      }),
+      typeFlagged: t.boolean({
+        description: 'Whether the type code is unknown in the collection. Such a transaction needs attention.',
+        resolve: (row) => typeFlagged(row.collection, row.type),
+      }),
+    }),
   );
-  builder.objectFields('Transaction', (t) => ({
-    collection: t.expose('collection', {
-      type: transactionCollection,
-      description: 'The collection of the transaction.',
-    }),
-    typeName: t.string({
-      nullable: true,
-      description: 'The name of the type; null if its collection gives it none.',
-      resolve: (row) => typeName(row.collection, row.type),
-    }),
-    typeFlagged: t.boolean({
-      description: 'Whether the type code is unknown in the collection. Such a transaction needs attention.',
-      resolve: (row) => typeFlagged(row.collection, row.type),
-    }),
-  }));
 }
 
 /** Adds the filter that lists and subscriptions of transactions share. */

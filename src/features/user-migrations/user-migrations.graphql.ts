@@ -13,7 +13,6 @@ import {
   connectionResolver,
   DuplicateError,
   errorsOf,
-  type GraphqlContext,
   orMember,
   ownedConnectionResolver,
   PreconditionError,
@@ -61,13 +60,13 @@ function addMigrationRows(builder: Builder): void {
         'The reason why the row created no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id` or `duplicate_wallet`. For a failed row, a description of the error, which begins with `line N` if the row came from a file. Null if it created a user.',
       ],
     },
-  );
-  builder.objectField(rows, 'warning', (t) =>
-    t.string({
-      nullable: true,
-      description:
-        'What is suspicious about a row whatever its status, such as an external id that a spreadsheet has shortened to 1.23457E+11.',
-      resolve: warningOf,
+    (t) => ({
+      warning: t.string({
+        nullable: true,
+        description:
+          'What is suspicious about a row whatever its status, such as an external id that a spreadsheet has shortened to 1.23457E+11.',
+        resolve: warningOf,
+      }),
     }),
   );
   const connection = connectionOf(builder, rows, 'A page of rows.', 'A row and its cursor.');
@@ -97,23 +96,26 @@ function addMigrationProgress(builder: Builder): void {
       total: ['Int?', 'The number of rows; null while it is unknown.'],
       done: ['Boolean', 'Whether this is the last value: the migration is DONE, CANCELLED or FAILED.'],
     },
+    (t) => ({
+      migration: t.field({
+        type: 'Migration',
+        ...needs('users:read', 'The current state of the migration.'),
+        resolve: (row) => row.migration,
+      }),
+      success: t.int({
+        description: 'The number of rows that created a user.',
+        resolve: (row) => row.migration.success,
+      }),
+      skipped: t.int({
+        description: 'The number of rows that were skipped: without an identifier, or a duplicate of a user.',
+        resolve: (row) => row.migration.skipped,
+      }),
+      failed: t.int({
+        description: 'The number of rows that failed: the row is invalid, or an unexpected error occurred.',
+        resolve: (row) => row.migration.failed,
+      }),
+    }),
   );
-  builder.objectFields(progress, (t) => ({
-    migration: t.field({
-      type: 'Migration',
-      ...needs('users:read', 'The current state of the migration.'),
-      resolve: (row) => row.migration,
-    }),
-    success: t.int({ description: 'The number of rows that created a user.', resolve: (row) => row.migration.success }),
-    skipped: t.int({
-      description: 'The number of rows that were skipped: without an identifier, or a duplicate of a user.',
-      resolve: (row) => row.migration.skipped,
-    }),
-    failed: t.int({
-      description: 'The number of rows that failed: the row is invalid, or an unexpected error occurred.',
-      resolve: (row) => row.migration.failed,
-    }),
-  }));
   builder.subscriptionField('migrationProgress', (t) =>
     t.field({
       type: progress,
@@ -122,14 +124,11 @@ function addMigrationProgress(builder: Builder): void {
         'The progress of a migration: immediately, then after each step until the migration ends.',
       ),
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
-      subscribe: (_root, { id }, context) => follow(id, context),
+      subscribe: async (_root, { id }, { services, principal }) =>
+        orNotFound(await services.migrationProgress.follow(principal.nodeId, id)),
       resolve: (row) => row,
     }),
   );
-}
-
-async function follow(id: string, { services, principal }: GraphqlContext) {
-  return orNotFound(await services.migrationProgress.follow(principal.nodeId, id));
 }
 
 /** Adds the type of user migrations, with its queries, mutations and progress subscription. */
@@ -157,8 +156,7 @@ export function addMigrations(builder: Builder): void {
     finished_at: ['DateTime?', 'When it ended; null while it runs.'],
   });
   addMigrationRows(builder);
-  addMigrateMutations(builder);
-  addFileMutations(builder);
+  addMigrationMutations(builder);
   addMigrationProgress(builder);
   const connection = connectionOf(builder, 'Migration', 'A page of migrations.', 'A migration and its cursor.');
   builder.queryFields((t) => ({
@@ -178,8 +176,8 @@ export function addMigrations(builder: Builder): void {
   }));
 }
 
-/** Adds the mutations that migrate one user, or up to 500 users. */
-function addMigrateMutations(builder: Builder): void {
+/** Adds the mutations that migrate one user, up to 500 users, or those of a file, and cancel that. */
+function addMigrationMutations(builder: Builder): void {
   const input = inputOf(
     builder,
     'MigrateUserInput',
@@ -251,24 +249,6 @@ function addMigrateMutations(builder: Builder): void {
         return orMember(userMigrations.exclusively(caller.nodeId, migrate));
       },
     }),
-  }));
-}
-
-/** What makes the union member for each reason why a user is skipped. */
-const SKIPPED: Readonly<Record<SkipReason, () => Error>> = {
-  missing_email_and_external_id: () =>
-    new ValidationError(
-      ['email', 'externalId'].map((name) => ({ path: [name], message: 'email or externalId is required' })),
-    ),
-  duplicate_email: () => new DuplicateError('duplicate_email', 'a user with this email already exists'),
-  duplicate_external_id: () =>
-    new DuplicateError('duplicate_external_id', 'a user with this external id already exists'),
-  duplicate_wallet: () => new DuplicateError('duplicate_wallet', 'a user with this wallet address already exists'),
-};
-
-/** Adds the mutations that start and cancel the user migration of a file. */
-function addFileMutations(builder: Builder): void {
-  builder.mutationFields((t) => ({
     startUserMigration: t.field({
       type: 'Migration',
       ...needs(
@@ -312,3 +292,15 @@ function addFileMutations(builder: Builder): void {
     }),
   }));
 }
+
+/** What makes the union member for each reason why a user is skipped. */
+const SKIPPED: Readonly<Record<SkipReason, () => Error>> = {
+  missing_email_and_external_id: () =>
+    new ValidationError(
+      ['email', 'externalId'].map((name) => ({ path: [name], message: 'email or externalId is required' })),
+    ),
+  duplicate_email: () => new DuplicateError('duplicate_email', 'a user with this email already exists'),
+  duplicate_external_id: () =>
+    new DuplicateError('duplicate_external_id', 'a user with this external id already exists'),
+  duplicate_wallet: () => new DuplicateError('duplicate_wallet', 'a user with this wallet address already exists'),
+};

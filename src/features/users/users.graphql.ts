@@ -49,25 +49,6 @@ export function addUsers(builder: Builder): void {
       }),
     }),
   });
-  implement(builder.objectRef<UserRow>('User'), 'A migrated user.', {
-    id: ['ID', 'A UUID, the same as in REST.'],
-    external_id: ['String?', 'The identifier of the user in the system that migrated it.'],
-    name: ['String', 'The given name; empty if there is none.'],
-    surname: ['String', 'The family name; empty if there is none.'],
-    email: ['String', 'The email, trimmed and in NFC; empty if there is none.'],
-    address: ['String', "The wallet's address, lower-cased."],
-    identity_number: ['String', 'The identity number; empty if there is none.'],
-    created_at: ['DateTime', 'When it was migrated.'],
-    erased_at: ['DateTime?', 'When its personal data was erased; null if it was not.'],
-  });
-  builder.objectFields('User', (t) => ({
-    kyc: t.field({
-      type: kyc,
-      nullable: true,
-      description: 'The KYC token; null if it was not sent.',
-      resolve: (row) => (row.kyc_token_sent || row.kyc_verified ? row : null),
-    }),
-  }));
   const receipt = implement(builder.objectRef<ErasureReceipt>('ErasureReceipt'), 'The receipt of an erasure.', {
     erasedAt: ['DateTime', 'When the user was last erased.'],
     records: [
@@ -86,12 +67,33 @@ export function addUsers(builder: Builder): void {
       'nullable',
     ],
   });
-  builder.objectField('User', 'erasure', (t) =>
-    t.field({
-      type: receipt,
-      nullable: true,
-      description: 'The receipt of its erasure; null if it was not erased, or by an earlier version.',
-      resolve: receiptOf,
+  implement(
+    builder.objectRef<UserRow>('User'),
+    'A migrated user.',
+    {
+      id: ['ID', 'A UUID, the same as in REST.'],
+      external_id: ['String?', 'The identifier of the user in the system that migrated it.'],
+      name: ['String', 'The given name; empty if there is none.'],
+      surname: ['String', 'The family name; empty if there is none.'],
+      email: ['String', 'The email, trimmed and in NFC; empty if there is none.'],
+      address: ['String', "The wallet's address, lower-cased."],
+      identity_number: ['String', 'The identity number; empty if there is none.'],
+      created_at: ['DateTime', 'When it was migrated.'],
+      erased_at: ['DateTime?', 'When its personal data was erased; null if it was not.'],
+    },
+    (t) => ({
+      erasure: t.field({
+        type: receipt,
+        nullable: true,
+        description: 'The receipt of its erasure; null if it was not erased, or by an earlier version.',
+        resolve: receiptOf,
+      }),
+      kyc: t.field({
+        type: kyc,
+        nullable: true,
+        description: 'The KYC token; null if it was not sent.',
+        resolve: (row) => (row.kyc_token_sent || row.kyc_verified ? row : null),
+      }),
     }),
   );
   builder.mutationField('eraseUser', (t) =>

@@ -65,14 +65,14 @@ export function addWalletRules(builder: Builder): void {
       amount: ['Decimal', 'The amount to transfer.'],
       target_wallet_id: ['ID', 'The id of the target wallet, as sent.'],
     },
-  );
-  builder.objectFields(autoTransfer, (t) => ({
-    ruleLogic: t.field({
-      type: 'JSON',
-      description: 'The condition tree as in REST, with operators in the short form.',
-      resolve: (rule) => ruleLogicView(rule.rule_logic),
+    (t) => ({
+      ruleLogic: t.field({
+        type: 'JSON',
+        description: 'The condition tree as in REST, with operators in the short form.',
+        resolve: (rule) => ruleLogicView(rule.rule_logic),
+      }),
     }),
-  }));
+  );
   const signAndApprove = implement(
     builder.objectRef<SignAndApproveRule>('SignAndApproveRule'),
     'The approvals that are required.',
@@ -181,7 +181,7 @@ function restBodyOf(row: WalletRuleVersionRow): object {
 }
 
 function versionType(builder: Builder, { status }: WalletRuleEnums) {
-  const type = implement(
+  return implement(
     builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion'),
     'A version of a rule and its author.',
     {
@@ -193,21 +193,20 @@ function versionType(builder: Builder, { status }: WalletRuleEnums) {
       reason: ['String?', 'Why it was made, as its author says; null if no reason was given.'],
       at: ['DateTime', 'When it was made.'],
     },
+    (t) => ({
+      rule: t.field({
+        type: 'JSON',
+        description:
+          'The rule in full, as a REST body with only the members that were sent and operators in the short form. To restore it, send it with PUT.',
+        resolve: restBodyOf,
+      }),
+      subject: t.string({
+        description:
+          "The `sub` of the author's token: the id of a supervisor or client, or any text in a legacy token. Empty if unknown.",
+        resolve: (row) => row.subject ?? '',
+      }),
+    }),
   );
-  builder.objectFields(type, (t) => ({
-    rule: t.field({
-      type: 'JSON',
-      description:
-        'The rule in full, as a REST body with only the members that were sent and operators in the short form. To restore it, send it with PUT.',
-      resolve: restBodyOf,
-    }),
-    subject: t.string({
-      description:
-        "The `sub` of the author's token: the id of a supervisor or client, or any text in a legacy token. Empty if unknown.",
-      resolve: (row) => row.subject ?? '',
-    }),
-  }));
-  return type;
 }
 
 /** Adds the type of versions, the field of rules that lists them, and the query that finds them for a deleted rule too. */
@@ -272,14 +271,14 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
       ],
       explanation: [[explanation], 'Every condition, in the order of the rule.'],
     },
-  );
-  builder.objectField(preview, 'warnings', (t) =>
-    t.field({
-      type: [warning],
-      description:
-        'What its wallet, network and currency cannot reach, and an approval by nobody. A rule with warnings can be stored.',
-      resolve: (previewed, _args, { services, principal }) =>
-        services.walletRulePreviews.warnings(principal.nodeId, previewed),
+    (t) => ({
+      warnings: t.field({
+        type: [warning],
+        description:
+          'What its wallet, network and currency cannot reach, and an approval by nobody. A rule with warnings can be stored.',
+        resolve: (previewed, _args, { services, principal }) =>
+          services.walletRulePreviews.warnings(principal.nodeId, previewed),
+      }),
     }),
   );
   const previewed = implement(

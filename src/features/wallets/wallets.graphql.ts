@@ -21,18 +21,22 @@ export function addWallets(builder: Builder): void {
     const byId = new Map((await services.accountPages.byIds(principal.nodeId, ids)).map((row) => [row.id, row]));
     return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} no longer exists`));
   });
-  implement(builder.objectRef<WalletRow>('Wallet'), 'A wallet of an account, on one chain.', {
-    id: ['ID', 'A UUID, the same as in REST.'],
-    chain: ['String', "The chain's name."],
-    created_at: ['DateTime', 'When it was created.'],
-  });
-  builder.objectFields('Wallet', (t) => ({
-    account: t.field({
-      type: 'Account',
-      ...needs('accounts:read', 'The account that it belongs to.'),
-      resolve: ({ account_id: id }, _args, context) => accounts(context).load(id),
+  implement(
+    builder.objectRef<WalletRow>('Wallet'),
+    'A wallet of an account, on one chain.',
+    {
+      id: ['ID', 'A UUID, the same as in REST.'],
+      chain: ['String', "The chain's name."],
+      created_at: ['DateTime', 'When it was created.'],
+    },
+    (t) => ({
+      account: t.field({
+        type: 'Account',
+        ...needs('accounts:read', 'The account that it belongs to.'),
+        resolve: ({ account_id: id }, _args, context) => accounts(context).load(id),
+      }),
     }),
-  }));
+  );
   const connection = connectionOf(builder, 'Wallet', 'A page of wallets.', 'A wallet and its cursor.');
   const filter = builder.inputType('WalletFilter', {
     description: 'Filters wallets; all given members must match.',

@@ -3,6 +3,7 @@ import SchemaBuilder, {
   type ImplementableObjectRef,
   type InputFieldRef,
   type InputRef,
+  type ObjectFieldsShape,
   type ObjectRef,
 } from '@pothos/core';
 import ErrorsPlugin from '@pothos/plugin-errors';
@@ -189,9 +190,17 @@ export function declaredColumns<Row extends object>({ shape }: z.ZodObject & z.Z
   return Object.fromEntries(columns);
 }
 
-/** Implements an object type whose fields show members of its rows, each under its name in camelCase. */
-export function implement<Row>(type: ImplementableObjectRef<Types, Row>, description: string, columns: Columns<Row>) {
-  type.implement({
+/**
+ * Implements an object type whose fields show members of its rows, each under its name in camelCase. `moreFields` are
+ * those that show something else.
+ */
+export function implement<Row>(
+  type: ImplementableObjectRef<Types, Row>,
+  description: string,
+  columns: Columns<Row>,
+  moreFields?: ObjectFieldsShape<Types, Row>,
+) {
+  return type.implement({
     description,
     fields: (t) => {
       const { expose } = t as unknown as { expose(name: string, options: object): FieldRef<Types> };
@@ -204,10 +213,9 @@ export function implement<Row>(type: ImplementableObjectRef<Types, Row>, descrip
         };
         return [camelName(column), expose.call(t, column, { ...options, description })];
       });
-      return Object.fromEntries(fields);
+      return { ...Object.fromEntries(fields), ...moreFields?.(t) };
     },
   });
-  return type;
 }
 
 /**
