@@ -6,7 +6,7 @@ import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { type CommandBody, CommandError, type CommandInput, printable, UsageError } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { changed, nodeOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
-import { changeCommand, listCommand } from '../kit/row-commands.ts';
+import { changeCommand, listCommand, statusCommand } from '../kit/row-commands.ts';
 
 /** Returns a client in the REST names, without its secret; null stands for a limit that is not set. */
 function clientView(row: ClientRow) {
@@ -260,26 +260,29 @@ export const clientRotateSecret: CommandBody = {
 };
 
 /** `portcullis client disable`: revokes the credentials, tokens and sessions of a client. */
-export const clientDisable = statusCommand('disabled', [
-  'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running processes follow',
-  'within a second. Enabling the client again does not restore tokens or sessions.',
-]);
-
-/** `portcullis client enable`: makes the credentials of a client work again. */
-export const clientEnable = statusCommand('active', [
-  'Enables a client: its secrets work again. Tokens and sessions that were revoked when it was disabled stay revoked.',
-]);
-
-function statusCommand(status: ClientRow['status'], description: readonly string[]): CommandBody {
-  const name = `portcullis client ${status === 'active' ? 'enable' : 'disable'} CLIENT_ID`;
-  return changeCommand({
+export const clientDisable = statusCommand(
+  {
     noun: 'client',
     positional: 'CLIENT_ID',
-    description: description.join('\n'),
-    examples: [name, `${name} --json`],
-    readFlags: () => undefined,
+    description: [
+      'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running processes follow',
+      'within a second. Enabling the client again does not restore tokens or sessions.',
+    ].join('\n'),
     change: async ({ clientAdministration }, nodeId, id) =>
-      clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, status)),
-    now: () => status,
-  });
-}
+      clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
+  },
+  'disabled',
+);
+
+/** `portcullis client enable`: makes the credentials of a client work again. */
+export const clientEnable = statusCommand(
+  {
+    noun: 'client',
+    positional: 'CLIENT_ID',
+    description:
+      'Enables a client: its secrets work again. Tokens and sessions that were revoked when it was disabled stay revoked.',
+    change: async ({ clientAdministration }, nodeId, id) =>
+      clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, 'active')),
+  },
+  'active',
+);

@@ -59,18 +59,11 @@ async function connect(env: NodeJS.ProcessEnv, stack: AsyncDisposableStack) {
   return checkStart({ config, nowMs: Date.now, stores }, (error) => startFailure(error, config) ?? String(error));
 }
 
-interface Checked {
-  variables: ResolvedVariable[];
-  warnings: readonly string[];
-  /** The names that endpoints of `gateway.yaml` do not mask although the list has them. */
-  unmasked: readonly string[];
-}
-
 /**
  * Reads the environment, `gateway.yaml` and the persisted documents, all of them even if one is invalid, so that every
  * issue is reported at once.
  */
-async function check(env: NodeJS.ProcessEnv): Promise<Checked | { faults: string[] }> {
+async function check(env: NodeJS.ProcessEnv) {
   const faults: string[] = [];
   const read = collecting(faults, () => readConfig(env));
   const table = collecting(faults, () => readGatewayConfig(gatewayConfigPath(env.GATEWAY_CONFIG)));
@@ -79,6 +72,7 @@ async function check(env: NodeJS.ProcessEnv): Promise<Checked | { faults: string
   const file = read?.config.graphqlPersistedFile;
   if (file !== undefined) faults.push(...(await persistedFaults(file)));
   if (!read || faults.length > 0) return { faults };
+  // The names that endpoints do not mask although the list has them.
   const unmasked = (table?.endpoints ?? [])
     .filter(({ unmask = [] }) => unmask.length > 0)
     .map(({ methods, path, unmask = [] }) => `not masked at ${methods.join(', ')} ${path}: ${unmask.join(', ')}`);

@@ -102,10 +102,7 @@ export const deadLettersShow: CommandBody = {
   examples: [`portcullis dead-letters show ${EXAMPLE}`, `portcullis dead-letters show ${EXAMPLE} --json`],
   async run(input) {
     const { letter, plan, decided } = await openLetter(input);
-    const [{ maskHeaders }, { maskBody }] = await Promise.all([
-      import('../../audit/mask.ts'),
-      import('../../audit/mask.ts'),
-    ]);
+    const { maskBody, maskHeaders } = await import('../../audit/mask.ts');
     const { headers, value } = letter;
     const whole = { maxBytes: MAX_VALUE_BYTES, truncated: false };
     const shown = {

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { BusUnavailableError, type GroupLag } from '../../events/bus/event-bus.ts';
+import { BusUnavailableError } from '../../events/bus/event-bus.ts';
 import type { Status } from '../../features/status/status.service.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { silentLog } from '../../lib/log.ts';
@@ -87,12 +87,13 @@ export const recover: CommandBody = {
     const { db, clientAdministration } = await openAdministration(input, { alone: ALONE });
     const { openBus } = await import('../../app/stores.ts');
     const bus = await openBus(readConfig(env).config, db, silentLog, stack);
-    const groups = await bus.rewind?.(sinceMs - MARGIN_MS).catch((error) => {
+    const rewound = await bus.rewind?.(sinceMs - MARGIN_MS).catch((error) => {
       if (!(error instanceof BusUnavailableError)) throw error;
       throw new CommandError(
         `${error.message}: nothing was changed. Stop every worker, wait ten seconds and run this again`,
       );
     });
+    const groups = rewound ?? [];
     const everyNode = db.unscoped('the whole database was restored');
     const [audit] = await everyNode.raw((sql) => sql<{ at: string | null }>`select max(at) as at from audit_records`);
     // As on another timeline of the server (`appendEvents`): past what may have been given and lost, also by a tenant
@@ -103,34 +104,18 @@ export const recover: CommandBody = {
         on conflict (node_id) do update set seq = (counter.seq / 4294967296 + 1) * 4294967296
         returning node_id`,
     );
-    const recovered: Recovered = {
-      groups: groups ?? [],
-      nodes: counters.length,
-      clients: flags['keep-tokens'] === true ? 0 : await clientAdministration.revokeAll(),
-      audit_gap: { from: audit?.at ? isoFromPg(audit.at) : null, to: new Date().toISOString() },
-    };
-    return answer(recovered, recoveryText(recovered));
+    const clients = flags['keep-tokens'] === true ? 0 : await clientAdministration.revokeAll();
+    // From the newest record that the database has.
+    const audit_gap = { from: audit?.at ? isoFromPg(audit.at) : null, to: new Date().toISOString() };
+    const lines = [
+      ...groups.map(({ groupId, topic, messages }) => `${groupId} re-reads ${counted(messages)} messages of ${topic}.`),
+      `New events of ${counted(counters.length)} tenants have higher sequence numbers than all cursors.`,
+      `Revoked the tokens of ${counted(clients)} clients.`,
+      `Audit records from ${audit_gap.from ?? 'the first one'} to ${audit_gap.to} are lost, except records in spools, which are written when their processes start.`,
+    ];
+    return answer({ groups, nodes: counters.length, clients, audit_gap }, lines.map((line) => `${line}\n`).join(''));
   },
 };
-
-/** What the command has done. */
-interface Recovered {
-  groups: readonly GroupLag[];
-  nodes: number;
-  clients: number;
-  /** From the newest record that the database has. */
-  audit_gap: { from: string | null; to: string };
-}
-
-function recoveryText({ groups, nodes, clients, audit_gap: { from, to } }: Recovered): string {
-  return [
-    ...groups.map(({ groupId, topic, messages }) => `${groupId} re-reads ${counted(messages)} messages of ${topic}.`),
-    `New events of ${counted(nodes)} tenants have higher sequence numbers than all cursors.`,
-    `Revoked the tokens of ${counted(clients)} clients.`,
-    `Audit records from ${from ?? 'the first one'} to ${to} are lost, except records in spools, which are written when their processes start.`,
-    '',
-  ].join('\n');
-}
 
 /** How long apart two looks at the rows of a migration are, and how often `--watch` looks, in ms. */
 const RATE_MS = 1_000;

@@ -7,7 +7,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { type CommandBody, type CommandInput, printable, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
 import { changed, openAdministration, orCommandError } from '../kit/open-services.ts';
-import { changeCommand, listCommand } from '../kit/row-commands.ts';
+import { changeCommand, listCommand, statusCommand } from '../kit/row-commands.ts';
 
 /** Returns a supervisor in the REST names, without the password. */
 function supervisorView(row: SupervisorRow) {
@@ -93,28 +93,30 @@ export const supervisorList = listCommand({
 });
 
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
-export const supervisorDisable = statusCommand('disabled', [
-  'Disables a supervisor, who can no longer log in, and revokes their sessions. Running processes follow within a second.',
-  'The last active admin of a tenant cannot be disabled.',
-]);
+export const supervisorDisable = statusCommand(
+  {
+    noun: 'supervisor',
+    description: [
+      'Disables a supervisor, who can no longer log in, and revokes their sessions. Running processes follow within a second.',
+      'The last active admin of a tenant cannot be disabled.',
+    ].join('\n'),
+    change: async ({ supervisorAdministration }, nodeId, id) =>
+      supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
+  },
+  'disabled',
+);
 
 /** `portcullis supervisor enable`: lets a supervisor log in again. */
-export const supervisorEnable = statusCommand('active', [
-  'Enables a supervisor, who can log in again with the same password and role. Sessions that were revoked stay revoked.',
-]);
-
-function statusCommand(status: SupervisorRow['status'], description: readonly string[]): CommandBody {
-  const name = `portcullis supervisor ${status === 'active' ? 'enable' : 'disable'} ID`;
-  return changeCommand({
+export const supervisorEnable = statusCommand(
+  {
     noun: 'supervisor',
-    description: description.join('\n'),
-    examples: [name, `${name} --json`],
-    readFlags: () => undefined,
+    description:
+      'Enables a supervisor, who can log in again with the same password and role. Sessions that were revoked stay revoked.',
     change: async ({ supervisorAdministration }, nodeId, id) =>
-      supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, status)),
-    now: () => status,
-  });
-}
+      supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'active')),
+  },
+  'active',
+);
 
 /** `portcullis supervisor set-password`: sets another password and revokes the sessions. */
 export const supervisorSetPassword: CommandBody = {

@@ -133,8 +133,13 @@ export const usersImport: CommandBody = {
         faultsOf(migration, failures) + warnings.map(({ index, warning }) => `${rowText(index, warning)}\n`).join(''),
       );
     const copied = failedTo === undefined ? '' : await copyRows(migration, rows, file ?? '', failedTo, input?.stamp);
-    const exit = answer({ ...view(migration, failures), warnings }, `${summary(migration)}${copied}`);
-    return migration.status === 'done' && migration.failed === 0 ? exit : EXIT_FAILED;
+    const { status, dry_run, total, success, skipped, failed } = migration;
+    const document = {
+      ...{ id, status, dry_run, total, success, skipped, failed },
+      ...{ failures: failures.map(({ index, reason }) => ({ index, reason })), warnings },
+    };
+    const exit = answer(document, `${summary(migration)}${copied}`);
+    return status === 'done' && failed === 0 ? exit : EXIT_FAILED;
   },
 };
 
@@ -232,14 +237,6 @@ class ImportOutput {
     this.#progress.end();
     process.stderr.write(`${printable(text)}\n`);
   }
-}
-
-function view(
-  { id, status, dry_run, total, success, skipped, failed }: MigrationTableRow,
-  failures: readonly MigrationRowRow[],
-) {
-  const rows = failures.map(({ index, reason }) => ({ index, reason }));
-  return { id, status, dry_run, total, success, skipped, failed, failures: rows };
 }
 
 function faultsOf({ failed }: MigrationTableRow, failures: readonly MigrationRowRow[]): string {

@@ -113,7 +113,7 @@ export class Progress {
     if (now - this.#shownAtMs < REDRAW_MS) return;
     this.#shownAtMs = now;
     this.#hasBar = true;
-    this.#output.write(`\r\u001b[K${bar(step)}${percent(step)}${step.text}`);
+    this.#output.write(`\r\u001b[K${bar(step)}${step.text}`);
   }
 
   /** Removes the bar from the terminal. */
@@ -123,14 +123,12 @@ export class Progress {
   }
 }
 
+/** Returns the bar and the percentage; nothing if the total is unknown. */
 function bar({ done, total }: Step): string {
   if (total === undefined || total === 0) return '';
   const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
-  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] `;
-}
-
-function percent({ done, total }: Step): string {
-  return total === undefined || total === 0 ? '' : `${String(Math.floor((done / total) * 100)).padStart(3)} %  `;
+  const percent = String(Math.floor((done / total) * 100)).padStart(3);
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${percent} %  `;
 }
 
 /** Returns a number with thousands separators. */

@@ -53,6 +53,20 @@ async function* rowsOf<Row extends { id: string; created_at: string }>(
   }
 }
 
+/** Makes the command that disables or enables a client or a supervisor. */
+export function statusCommand<Row extends object>(
+  command: Omit<Parameters<typeof changeCommand<undefined, Row>>[0], 'examples' | 'readFlags' | 'now'>,
+  status: 'active' | 'disabled',
+): CommandBody {
+  const name = `portcullis ${command.noun} ${status === 'active' ? 'enable' : 'disable'} ${command.positional ?? 'ID'}`;
+  return changeCommand<undefined, Row>({
+    ...command,
+    examples: [name, `${name} --json`],
+    readFlags: () => undefined,
+    now: () => status,
+  });
+}
+
 /** Makes the command of a change. */
 export function changeCommand<Given, Row extends object>(
   change: Pick<CommandBody, 'description' | 'flags' | 'examples'> & {

@@ -1,6 +1,6 @@
 import { type ParseArgsOptionDescriptor, parseArgs } from 'node:util';
 import { respelt } from '../../lib/spelling.ts';
-import type { Command, CommandBody, CommandTitle } from './command.ts';
+import type { Command, CommandBody, CommandInput, CommandTitle } from './command.ts';
 
 /** Breaks a text into lines of at most `width` characters; a longer word gets its own line. */
 function wrap(text: string, width: number): string[] {
@@ -154,12 +154,6 @@ function closest(word: string, known: readonly string[]): string | undefined {
   return respelt(word, known) ?? (otherNames.length === 0 ? only : undefined);
 }
 
-/** The flags and positionals of a command as the user wrote them. */
-interface Parsed {
-  flags: Record<string, string | boolean | undefined>;
-  positionals: string[];
-}
-
 /** Returns the command that the first one or two words name, and the words after it; undefined if they name none. */
 export function findCommand(
   names: readonly string[],
@@ -202,7 +196,7 @@ function earlyFlag(word: string): string {
 /**
  * Returns the flags and positionals of a command, or a message about what is wrong with them, which quotes no value.
  */
-export function parse(command: Command, args: readonly string[]): Parsed | string {
+export function parse(command: Command, args: readonly string[]): Pick<CommandInput, 'flags' | 'positionals'> | string {
   const own = Object.entries(command.flags ?? {}).map(([name, { isSwitch }]): [string, ParseArgsOptionDescriptor] => {
     return [name, { type: isSwitch ? 'boolean' : 'string' }];
   });
@@ -213,7 +207,7 @@ export function parse(command: Command, args: readonly string[]): Parsed | strin
     const names = commandLine.tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice !== undefined) return `--${twice} is given more than once`;
-    return { flags: commandLine.values as Parsed['flags'], positionals: commandLine.positionals };
+    return { flags: commandLine.values as CommandInput['flags'], positionals: commandLine.positionals };
   } catch (error) {
     if (!(error instanceof TypeError) || !('code' in error)) throw error;
     if (error.code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return error.message;
@@ -225,7 +219,10 @@ export function parse(command: Command, args: readonly string[]): Parsed | strin
  * Returns a message about required arguments that are missing or positionals that are too many, with the synopsis;
  * undefined if there are none.
  */
-export function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
+export function missing(
+  command: Command,
+  { flags, positionals }: Pick<CommandInput, 'flags' | 'positionals'>,
+): string | undefined {
   const usage = `usage: ${synopsis(command)}`;
   const positionalNames = command.positionals ?? [];
   const least = positionalNames.filter((name) => !name.startsWith('[')).length;

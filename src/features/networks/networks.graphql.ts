@@ -17,7 +17,7 @@ declare module '../../api/graphql/kit/builder.ts' {
 }
 
 /**
- * Adds the type of networks, the queries for all networks and for a wallet's, and the mutation that assigns one to a
+ * Adds the types of networks and currencies, the queries for all of them and for a wallet's networks, and the mutation that assigns one to a
  * wallet.
  */
 export function addNetworks(builder: Builder): void {
@@ -31,16 +31,41 @@ export function addNetworks(builder: Builder): void {
     ],
   });
   const connection = connectionOf(builder, 'Network', 'A page of networks.', 'A network and its cursor.');
-  builder.queryField('networks', (t) =>
-    t.field({
+  const currency = implement(
+    builder.objectRef<CurrencyRow>('NetworkCurrency'),
+    'A currency of a network; the same for every tenant.',
+    {
+      id: ['ID', 'A UUID: the `networkCurrencyId` of rules.'],
+      network_id: ['ID', 'The UUID of its network.'],
+      symbol: ['String', 'The symbol, such as `USDC`.'],
+      name: ['String?', 'The display name; null if unknown.'],
+      decimals: ['Int?', 'The number of decimal places; null if unknown.'],
+    },
+  );
+  const currencies = connectionOf(builder, currency, 'A page of currencies.', 'A currency and its cursor.');
+  builder.queryFields((t) => ({
+    networks: t.field({
       type: connection,
       description: 'Every network, in the order in which they were added. Needs any token.',
       authScopes: { token: true },
       args: t.arg.connectionArgs(),
       resolve: connectionResolver('networks', ({ networks }) => networks),
     }),
-  );
-  addCurrencies(builder);
+    networkCurrencies: t.field({
+      type: currencies,
+      description: 'The currencies of all networks or of one, by symbol. Needs any token.',
+      authScopes: { token: true },
+      args: {
+        networkId: t.arg.id({ description: 'Currencies of this network.', validate: { schema: uuidInput() } }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver(
+        'networkCurrencies',
+        ({ networks }) => networks.currencies,
+        ({ networkId }) => withoutNulls({ networkId }),
+      ),
+    }),
+  }));
   builder.objectField('Wallet', 'networks', (t) =>
     t.field({
       type: connection,
@@ -68,37 +93,6 @@ export function addNetworks(builder: Builder): void {
       },
       resolve: (_root, { walletId, networkId }, context) =>
         orMember(context.services.networks.assign(callerOf(context), walletId, networkId), context),
-    }),
-  );
-}
-
-function addCurrencies(builder: Builder): void {
-  const currency = implement(
-    builder.objectRef<CurrencyRow>('NetworkCurrency'),
-    'A currency of a network; the same for every tenant.',
-    {
-      id: ['ID', 'A UUID: the `networkCurrencyId` of rules.'],
-      network_id: ['ID', 'The UUID of its network.'],
-      symbol: ['String', 'The symbol, such as `USDC`.'],
-      name: ['String?', 'The display name; null if unknown.'],
-      decimals: ['Int?', 'The number of decimal places; null if unknown.'],
-    },
-  );
-  const connection = connectionOf(builder, currency, 'A page of currencies.', 'A currency and its cursor.');
-  builder.queryField('networkCurrencies', (t) =>
-    t.field({
-      type: connection,
-      description: 'The currencies of all networks or of one, by symbol. Needs any token.',
-      authScopes: { token: true },
-      args: {
-        networkId: t.arg.id({ description: 'Currencies of this network.', validate: { schema: uuidInput() } }),
-        ...t.arg.connectionArgs(),
-      },
-      resolve: connectionResolver(
-        'networkCurrencies',
-        ({ networks }) => networks.currencies,
-        ({ networkId }) => withoutNulls({ networkId }),
-      ),
     }),
   );
 }

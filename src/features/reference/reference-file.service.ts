@@ -162,9 +162,8 @@ function changeOf(
     if (!bytes) throw new UnfitReferenceError('is longer than 1 MiB');
     return parseLine(parseJson(decodeUtf8(bytes)));
   } catch (error) {
-    if (error instanceof UnfitReferenceError) reject(number, error.message);
-    else if (error instanceof JsonError) reject(number, error.message);
-    else throw error;
+    if (!(error instanceof UnfitReferenceError || error instanceof JsonError)) throw error;
+    reject(number, error.message);
     return undefined;
   }
 }

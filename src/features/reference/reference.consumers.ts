@@ -45,12 +45,12 @@ export function lateReferenceHandler(deps: HandlerDependencies): BatchHandler {
 }
 
 function handlerOf({ bus, reference }: HandlerDependencies, read: (message: IncomingMessage) => ReferenceChange) {
-  const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
-    const { rejected } = await reference.apply(batch.map(read));
-    const [first] = rejected;
+  return withDeadLetters(bus, async (batch) => {
+    const {
+      rejected: [first],
+    } = await reference.apply(batch.map(read));
     if (first) throw new UnfitReferenceError(first.reason);
-  };
-  return withDeadLetters(bus, handle);
+  });
 }
 
 function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): ReferenceChange {

@@ -9,21 +9,24 @@ export interface ParentColumn {
   kind: ReferenceKind;
 }
 
-interface KindTable {
-  table: string;
-  /**
-   * The columns other than `id` and `version`, with their types; a row has members of the same names. An update writes
-   * all of them except `node_id`.
-   */
-  columns: Readonly<Record<string, 'uuid' | 'text' | 'integer' | 'timestamptz'>>;
-  parents: readonly ParentColumn[];
-}
-
 const owned = { node_id: 'uuid', created_at: 'timestamptz', updated_at: 'timestamptz' } as const;
 const node: ParentColumn = { column: 'node_id', kind: 'nodes' };
 
 /** The table, columns and parents of each kind. */
-export const TABLES: Readonly<Record<ReferenceKind, KindTable>> = {
+export const TABLES: Readonly<
+  Record<
+    ReferenceKind,
+    {
+      table: string;
+      /**
+       * The columns other than `id` and `version`, with their types; a row has members of the same names. An update writes
+       * all of them except `node_id`.
+       */
+      columns: Readonly<Record<string, 'uuid' | 'text' | 'integer' | 'timestamptz'>>;
+      parents: readonly ParentColumn[];
+    }
+  >
+> = {
   nodes: { table: 'nodes', columns: { name: 'text' }, parents: [] },
   chains: { table: 'chains', columns: { name: 'text' }, parents: [] },
   networks: {

@@ -208,14 +208,8 @@ export class ReferenceStore {
 
   /** Removes and returns the parked rows that wait for these parents. */
   async takeWaiting(parent: ReferenceKind, ids: readonly string[]): Promise<ReferenceChange[]> {
-    interface Waiting {
-      kind: ReferenceKind;
-      id: string;
-      version: string;
-      value: ReferenceRow;
-    }
     const rows = await this.#database.raw(
-      (sql) => sql<Waiting>`
+      (sql) => sql<{ kind: ReferenceKind; id: string; version: string; value: ReferenceRow }>`
         delete from reference_parked where waits_for_kind = ${parent} and waits_for_id = any(${ids}::uuid[])
         returning kind, id, version, value`,
     );

@@ -1,42 +1,13 @@
-/** The state of a part, and since when; null if nobody knows. */
-interface PartStatus {
-  state: string;
-  since: string | null;
-  /** The code of the error, where there is one: a SQLSTATE, a code of Node, a reply of Redis. */
-  code?: string | undefined;
-}
-
 /** The work that waits behind something: how much, and how old the oldest is, in seconds. */
 interface Waiting {
   messages: number;
   oldest_seconds: number;
 }
 
-/** A process that has reported within the last minute. */
-interface ProcessStatus {
-  id: string;
-  host: string;
-  role: string;
-  version: string;
-  since: string;
-  seen_seconds: number;
-  spool: { records: number; bytes: number; share: number };
-  accounts_near: number;
-}
-
-/** A file of users that is being migrated. */
-export interface MigrationStatus {
-  id: string;
-  rows: number;
-  total: number | null;
-  /** Rows a second since the last look; null at the first. */
-  rate: number | null;
-  remaining_seconds: number | null;
-}
-
 /** What is known of an installation. A member is null if it cannot be read now. */
 export interface StatusFacts {
-  parts: Readonly<Record<string, PartStatus>>;
+  /** The state of each part, and since when; null if nobody knows. `code` is that of the error: a SQLSTATE, a code of Node, a reply of Redis. */
+  parts: Readonly<Record<string, { state: string; since: string | null; code?: string | undefined }>>;
   lag: readonly (Waiting & { group: string; topic: string })[] | null;
   dead_letters: readonly (Waiting & { topic: string })[] | null;
   parked: (Waiting & { transactions: number; ids: readonly string[] }) | null;
@@ -47,14 +18,33 @@ export interface StatusFacts {
     verified: { at: string; seal: number; problems: number } | null;
   } | null;
   migrations: {
-    running: readonly MigrationStatus[];
+    /** The files of users that are being migrated, with the rows a second since the last look; null at the first. */
+    running: readonly {
+      id: string;
+      rows: number;
+      total: number | null;
+      rate: number | null;
+      remaining_seconds: number | null;
+    }[];
     failed: readonly { id: string; at: string }[];
     /** Since when migrations wait although no worker works at any, if that is long; otherwise null. */
     stuck_since: string | null;
   } | null;
   /** Clients that have used most of their monthly limit. */
   quotas: readonly { client_id: string; used: number; limit: number }[] | null;
-  processes: readonly ProcessStatus[] | null;
+  /** The processes that have reported within the last minute. */
+  processes:
+    | readonly {
+        id: string;
+        host: string;
+        role: string;
+        version: string;
+        since: string;
+        seen_seconds: number;
+        spool: { records: number; bytes: number; share: number };
+        accounts_near: number;
+      }[]
+    | null;
 }
 
 /** Something about which a person must act. */
@@ -158,8 +148,6 @@ const ABOUT = {
   },
 } as const satisfies Record<string, Pick<Finding, 'hits' | 'page' | 'type'>>;
 
-const ROLES = ['worker', 'gateway'] as const;
-
 /** Returns what a person must act on, the most urgent first. */
 export function findingsOf(facts: StatusFacts, nowMs: number): Finding[] {
   const { processes, lag, outbox, dead_letters: dead, parked, audit, migrations } = facts;
@@ -175,7 +163,7 @@ export function findingsOf(facts: StatusFacts, nowMs: number): Finding[] {
     const kind = part.split(' ', 1)[0] as keyof typeof ABOUT;
     if (state !== 'ok') add(kind, `${part} is ${state}${code === undefined ? '' : ` (${code})`}`, since);
   }
-  for (const role of ROLES)
+  for (const role of ['worker', 'gateway'] as const)
     if (processes && !processes.some((process) => [role, 'all'].includes(process.role)))
       add(role, `no ${role} has reported within the last minute`, null);
   for (const { id, spool } of processes ?? [])

@@ -54,8 +54,8 @@ export function addTransactionEnums(builder: Builder) {
 /** The enums that `addTransactionEnums` returns. */
 export type TransactionEnums = ReturnType<typeof addTransactionEnums>;
 
-/** Implements the type of transactions, except for the field of its events. */
-export function implementTransaction(
+/** Implements the types of transactions and of their events. */
+export function implementTransactions(
   builder: Builder,
   { transactionStatus, transactionCollection }: TransactionEnums,
 ): void {
@@ -88,6 +88,49 @@ export function implementTransaction(
         description: 'Whether the type code is unknown in the collection. Such a transaction needs attention.',
         resolve: (row) => typeFlagged(row.collection, row.type),
       }),
+    }),
+  );
+  builder.objectRef<LoggedEvent>('TransactionEvent').implement({
+    description: 'A change that was applied to a transaction, and the state after it.',
+    fields: (t) => ({
+      cursor: t.string({
+        description: 'Its position in the event log, valid as `after` of transactionUpdates.',
+        resolve: ({ seq }) => seq.toString(),
+      }),
+      status: t.expose('status', { type: transactionStatus, description: 'The status after the change.' }),
+      previousStatus: t.expose('previous_status', {
+        type: transactionStatus,
+        nullable: true,
+        description: 'The status before the change; null for the first change.',
+      }),
+      transactionHash: t.string({
+        description: 'The transaction hash; empty until broadcast.',
+        resolve: (row) => row.transaction.transaction_hash,
+      }),
+      contractAddress: t.string({
+        description: 'The contract that it calls or deploys; empty if there is none.',
+        resolve: (row) => row.transaction.contract_address,
+      }),
+      error: t.string({
+        nullable: true,
+        description: "The chain processor's error message.",
+        resolve: (row) => row.transaction.error,
+      }),
+      correlationId: t.string({
+        nullable: true,
+        description: 'The correlation id of the request that caused the change.',
+        resolve: (row) => row.correlation_id || null,
+      }),
+      occurredAt: t.expose('occurred_at', { type: 'DateTime', description: 'When it was applied.' }),
+    }),
+  });
+  const connection = connectionOf(builder, 'TransactionEvent', 'A page of events.', 'An event and its cursor.');
+  builder.objectField('Transaction', 'events', (t) =>
+    t.field({
+      type: connection,
+      ...needs('transactions:read', 'Each applied change, in the order of the event log.'),
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('transaction-events', (services) => services.transactionPages.events),
     }),
   );
 }
@@ -149,53 +192,6 @@ function isSelected(filter: TransactionFilter, snapshot: TransactionSnapshot): b
 
 function wholeMillis({ seconds, nanos }: Instant): Instant {
   return { seconds, nanos: nanos - (nanos % 1_000_000) };
-}
-
-/** Adds the type of events, and the field of a transaction that lists its events. */
-export function addTransactionEvents(builder: Builder, { transactionStatus }: TransactionEnums): void {
-  builder.objectRef<LoggedEvent>('TransactionEvent').implement({
-    description: 'A change that was applied to a transaction, and the state after it.',
-    fields: (t) => ({
-      cursor: t.string({
-        description: 'Its position in the event log, valid as `after` of transactionUpdates.',
-        resolve: ({ seq }) => seq.toString(),
-      }),
-      status: t.expose('status', { type: transactionStatus, description: 'The status after the change.' }),
-      previousStatus: t.expose('previous_status', {
-        type: transactionStatus,
-        nullable: true,
-        description: 'The status before the change; null for the first change.',
-      }),
-      transactionHash: t.string({
-        description: 'The transaction hash; empty until broadcast.',
-        resolve: (row) => row.transaction.transaction_hash,
-      }),
-      contractAddress: t.string({
-        description: 'The contract that it calls or deploys; empty if there is none.',
-        resolve: (row) => row.transaction.contract_address,
-      }),
-      error: t.string({
-        nullable: true,
-        description: "The chain processor's error message.",
-        resolve: (row) => row.transaction.error,
-      }),
-      correlationId: t.string({
-        nullable: true,
-        description: 'The correlation id of the request that caused the change.',
-        resolve: (row) => row.correlation_id || null,
-      }),
-      occurredAt: t.expose('occurred_at', { type: 'DateTime', description: 'When it was applied.' }),
-    }),
-  });
-  const connection = connectionOf(builder, 'TransactionEvent', 'A page of events.', 'An event and its cursor.');
-  builder.objectField('Transaction', 'events', (t) =>
-    t.field({
-      type: connection,
-      ...needs('transactions:read', 'Each applied change, in the order of the event log.'),
-      args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('transaction-events', (services) => services.transactionPages.events),
-    }),
-  );
 }
 
 const CURSOR = /^(?:0|[1-9][0-9]{0,17})$/;

@@ -58,12 +58,6 @@ export interface TransactionStat {
   count: number;
 }
 
-/** A transaction, with the last sequence number of its tenant's event log when it was read. */
-interface PositionedTransaction {
-  snapshot: TransactionSnapshot;
-  seq: bigint;
-}
-
 const TransactionList = keysetList({
   rows: (k) => k.selectFrom('transactions').selectAll(),
   valuesOf: ({ updatedSince, updatedUntil, search, ...otherFilters }: TransactionFilter & { isSorted?: boolean }) => ({
@@ -251,7 +245,7 @@ export class TransactionPages extends TransactionList {
    * Reads a transaction together with its position in its tenant's event log: it includes all events up to `seq` and
    * none after it. Undefined when the tenant has no such transaction.
    */
-  async positioned(nodeId: string, id: string): Promise<PositionedTransaction | undefined> {
+  async positioned(nodeId: string, id: string): Promise<{ snapshot: TransactionSnapshot; seq: bigint } | undefined> {
     const [row] = await this.#db
       .forNode(nodeId)
       .run((k) =>

@@ -24,10 +24,9 @@ import type { AssetRow } from '../assets/assets.service.ts';
 import { transactionIdInput } from './notification.input.ts';
 import {
   addTransactionEnums,
-  addTransactionEvents,
   addTransactionFilter,
   addTransactionSubscriptions,
-  implementTransaction,
+  implementTransactions,
   type TransactionEnums,
 } from './transaction-events.graphql.ts';
 import { COUNTED_AT_MOST, type TransactionStat } from './transaction-pages.service.ts';
@@ -125,8 +124,12 @@ function addTransactionStats(builder: Builder, { transactionStatus }: Transactio
   );
 }
 
-/** Adds the fields with the number of transactions, which a filtered list counts up to a limit. */
-function addTransactionTotals(builder: Builder, connection: ReturnType<typeof transactionPagesOf>): void {
+/** Adds everything about transactions: types, queries, the registration and the subscriptions. */
+export function addTransactions(builder: Builder): void {
+  const enums = addTransactionEnums(builder);
+  const filter = addTransactionFilter(builder, enums);
+  implementTransactions(builder, enums);
+  const connection = pagesOf(builder, 'Transaction', 'A page of transactions.', 'A transaction and its cursor.');
   builder.objectFields(connection, (t) => ({
     totalCount: t.int({
       ...COUNTS_ROWS,
@@ -146,46 +149,6 @@ function addTransactionTotals(builder: Builder, connection: ReturnType<typeof tr
       },
     }),
   }));
-}
-
-/** Adds the fields with the asset of a transaction, and the transactions of an asset. */
-function addTransactionAsset(builder: Builder, connection: ReturnType<typeof transactionPagesOf>): void {
-  const assets = loaderPerOperation<AssetRow | null>(async (ids, { services, principal: { nodeId } }) => {
-    const assetIds = await services.transactionPages.assetIds(nodeId, ids);
-    const rows = assetIds.size === 0 ? [] : await services.assets.byIds(nodeId, [...new Set(assetIds.values())]);
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    return ids.map((id) => byId.get(assetIds.get(id) ?? '') ?? null);
-  });
-  builder.objectField('Transaction', 'asset', (t) =>
-    t.field({
-      type: 'Asset',
-      nullable: true,
-      ...needs('tokens:read', 'The asset that it was registered with; null if there is none of the tenant.'),
-      resolve: ({ id }, _args, context) => assets(context).load(id),
-    }),
-  );
-  builder.objectField('Asset', 'transactions', (t) =>
-    t.field({
-      type: connection,
-      ...needs('transactions:read', 'The transactions that were registered with it, newest first.'),
-      args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('assetTransactions', ({ transactionPages }) => transactionPages.ofAssets),
-    }),
-  );
-}
-
-function transactionPagesOf(builder: Builder) {
-  return pagesOf(builder, 'Transaction', 'A page of transactions.', 'A transaction and its cursor.');
-}
-
-/** Adds everything about transactions: types, queries, the registration and the subscriptions. */
-export function addTransactions(builder: Builder): void {
-  const enums = addTransactionEnums(builder);
-  const filter = addTransactionFilter(builder, enums);
-  implementTransaction(builder, enums);
-  addTransactionEvents(builder, enums);
-  const connection = transactionPagesOf(builder);
-  addTransactionTotals(builder, connection);
   builder.queryFields((t) => ({
     transactions: t.field({
       type: connection,
@@ -211,7 +174,28 @@ export function addTransactions(builder: Builder): void {
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,
     }),
   }));
-  addTransactionAsset(builder, connection);
+  const assets = loaderPerOperation<AssetRow | null>(async (ids, { services, principal: { nodeId } }) => {
+    const assetIds = await services.transactionPages.assetIds(nodeId, ids);
+    const rows = assetIds.size === 0 ? [] : await services.assets.byIds(nodeId, [...new Set(assetIds.values())]);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return ids.map((id) => byId.get(assetIds.get(id) ?? '') ?? null);
+  });
+  builder.objectField('Transaction', 'asset', (t) =>
+    t.field({
+      type: 'Asset',
+      nullable: true,
+      ...needs('tokens:read', 'The asset that it was registered with; null if there is none of the tenant.'),
+      resolve: ({ id }, _args, context) => assets(context).load(id),
+    }),
+  );
+  builder.objectField('Asset', 'transactions', (t) =>
+    t.field({
+      type: connection,
+      ...needs('transactions:read', 'The transactions that were registered with it, newest first.'),
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('assetTransactions', ({ transactionPages }) => transactionPages.ofAssets),
+    }),
+  );
   addRegisterTransaction(builder, enums);
   addTransactionStats(builder, enums);
   addTransactionSubscriptions(builder, enums, filter);

@@ -49,11 +49,14 @@ class FileReading {
    * @throws Refusal `invalid_input` when the header is malformed.
    */
   push(chunk: Buffer): void {
-    if (this.#records) this.#records.push(chunk);
-    else {
+    let part = chunk;
+    if (!this.#records) {
       this.#head = chunk.toString('latin1', 0, MAX_RECORD_BYTES);
-      this.#records = recordsFrom(chunk);
+      const start = chunk.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+      this.#records = new CsvRecords(start);
+      part = chunk.subarray(start);
     }
+    this.#records.push(part);
     this.#read(this.#records);
   }
 
@@ -86,14 +89,6 @@ class FileReading {
 
 /** How much of a file is parsed at once. */
 const PIECE_BYTES = 64 * 1024;
-
-/** Starts to parse a file with its first chunk, skipping a byte order mark. */
-function recordsFrom(chunk: Buffer): CsvRecords {
-  const start = chunk.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
-  const records = new CsvRecords(start);
-  records.push(chunk.subarray(start));
-  return records;
-}
 
 /** Splits a stream into chunks of one size; the last one may be shorter. It holds one chunk. */
 async function* chunksOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {

@@ -44,48 +44,6 @@ const EXCLUSIVE = traits({
 
 const DRY_RUN = 'Stores the migration with the outcomes that a run would have, and creates no user.';
 
-/** Adds the type of the rows of a user migration, and the fields of user migrations that list them. */
-function addMigrationRows(builder: Builder): void {
-  const rows = implement(
-    builder.objectRef<MigrationRowRow>('MigrationRow'),
-    'A row of a migration: its identifier and its outcome.',
-    {
-      index: ['Int', 'The number of the row, from 1; the header of a CSV file is not counted.'],
-      email: ['String?', 'The email as sent; null if there was none.'],
-      external_id: ['String?', 'The external id as sent; null if there was none.'],
-      user_id: ['ID?', 'The user that it created; null if it created none, as in a dry run.'],
-      status: ['String', '`created`, `skipped` or `failed`.'],
-      reason: [
-        'String?',
-        'The reason why the row created no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id` or `duplicate_wallet`. For a failed row, a description of the error, which begins with `line N` if the row came from a file. Null if it created a user.',
-      ],
-    },
-    (t) => ({
-      warning: t.string({
-        nullable: true,
-        description:
-          'What is suspicious about a row whatever its status, such as an external id that a spreadsheet has shortened to 1.23457E+11.',
-        resolve: warningOf,
-      }),
-    }),
-  );
-  const connection = connectionOf(builder, rows, 'A page of rows.', 'A row and its cursor.');
-  builder.objectFields('Migration', (t) => ({
-    rows: t.field({
-      type: connection,
-      ...needs('users:read', 'The rows in order, each with its outcome.'),
-      args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
-    }),
-    rejectedRows: t.field({
-      type: connection,
-      ...needs('users:read', 'The skipped and failed rows in order.'),
-      args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('rejected-rows', ({ migrationPages }) => migrationPages.rejectedRows),
-    }),
-  }));
-}
-
 /** Adds the subscription to the progress of a user migration. */
 function addMigrationProgress(builder: Builder): void {
   const progress = implement(
@@ -139,23 +97,64 @@ export function addMigrations(builder: Builder): void {
     cancelled: 'It was cancelled before its last row; the users that it created are kept.',
     failed: 'It could not continue; the users that it created are kept.',
   });
-  implement(builder.objectRef<MigrationTableRow>('Migration'), 'A migration of users, from a request or from a file.', {
-    id: ['ID', 'A UUID.'],
-    status: [migrationStatus, 'Its status.'],
-    total: ['Int', 'The number of rows.'],
-    success: ['Int', 'The number of rows that created a user.'],
-    skipped: ['Int', 'The number of rows that were skipped: without an identifier, or a duplicate of a user.'],
-    failed: ['Int', 'The number of rows that failed: the row is invalid, or an unexpected error occurred.'],
-    dry_run: [
-      'Boolean',
-      'Whether it is a dry run: counts and rows are those that a run would have had, and no user is created. Of more than 500 rows from a file, each is compared only with stored users and the rows of its batch.',
-    ],
-    file_name: ['String?', 'What its file is called, as who started it says; otherwise null.'],
-    created_by: ['String', 'The `sub` of the token that started it.'],
-    created_at: ['DateTime', 'When it began.'],
-    finished_at: ['DateTime?', 'When it ended; null while it runs.'],
-  });
-  addMigrationRows(builder);
+  const rows = implement(
+    builder.objectRef<MigrationRowRow>('MigrationRow'),
+    'A row of a migration: its identifier and its outcome.',
+    {
+      index: ['Int', 'The number of the row, from 1; the header of a CSV file is not counted.'],
+      email: ['String?', 'The email as sent; null if there was none.'],
+      external_id: ['String?', 'The external id as sent; null if there was none.'],
+      user_id: ['ID?', 'The user that it created; null if it created none, as in a dry run.'],
+      status: ['String', '`created`, `skipped` or `failed`.'],
+      reason: [
+        'String?',
+        'The reason why the row created no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id` or `duplicate_wallet`. For a failed row, a description of the error, which begins with `line N` if the row came from a file. Null if it created a user.',
+      ],
+    },
+    (t) => ({
+      warning: t.string({
+        nullable: true,
+        description:
+          'What is suspicious about a row whatever its status, such as an external id that a spreadsheet has shortened to 1.23457E+11.',
+        resolve: warningOf,
+      }),
+    }),
+  );
+  const rowPages = connectionOf(builder, rows, 'A page of rows.', 'A row and its cursor.');
+  implement(
+    builder.objectRef<MigrationTableRow>('Migration'),
+    'A migration of users, from a request or from a file.',
+    {
+      id: ['ID', 'A UUID.'],
+      status: [migrationStatus, 'Its status.'],
+      total: ['Int', 'The number of rows.'],
+      success: ['Int', 'The number of rows that created a user.'],
+      skipped: ['Int', 'The number of rows that were skipped: without an identifier, or a duplicate of a user.'],
+      failed: ['Int', 'The number of rows that failed: the row is invalid, or an unexpected error occurred.'],
+      dry_run: [
+        'Boolean',
+        'Whether it is a dry run: counts and rows are those that a run would have had, and no user is created. Of more than 500 rows from a file, each is compared only with stored users and the rows of its batch.',
+      ],
+      file_name: ['String?', 'What its file is called, as who started it says; otherwise null.'],
+      created_by: ['String', 'The `sub` of the token that started it.'],
+      created_at: ['DateTime', 'When it began.'],
+      finished_at: ['DateTime?', 'When it ended; null while it runs.'],
+    },
+    (t) => ({
+      rows: t.field({
+        type: rowPages,
+        ...needs('users:read', 'The rows in order, each with its outcome.'),
+        args: t.arg.connectionArgs(),
+        resolve: ownedConnectionResolver('migration-rows', ({ migrationPages }) => migrationPages.rows),
+      }),
+      rejectedRows: t.field({
+        type: rowPages,
+        ...needs('users:read', 'The skipped and failed rows in order.'),
+        args: t.arg.connectionArgs(),
+        resolve: ownedConnectionResolver('rejected-rows', ({ migrationPages }) => migrationPages.rejectedRows),
+      }),
+    }),
+  );
   addMigrationMutations(builder);
   addMigrationProgress(builder);
   const connection = connectionOf(builder, 'Migration', 'A page of migrations.', 'A migration and its cursor.');

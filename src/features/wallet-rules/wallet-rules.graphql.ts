@@ -180,8 +180,9 @@ function restBodyOf(row: WalletRuleVersionRow): object {
   };
 }
 
-function versionType(builder: Builder, { status }: WalletRuleEnums) {
-  return implement(
+/** Adds the type of versions, the field of rules that lists them, and the query that finds them for a deleted rule too. */
+function addWalletRuleVersions(builder: Builder, { status }: WalletRuleEnums): void {
+  const type = implement(
     builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion'),
     'A version of a rule and its author.',
     {
@@ -207,16 +208,7 @@ function versionType(builder: Builder, { status }: WalletRuleEnums) {
       }),
     }),
   );
-}
-
-/** Adds the type of versions, the field of rules that lists them, and the query that finds them for a deleted rule too. */
-function addWalletRuleVersions(builder: Builder, enums: WalletRuleEnums): void {
-  const connection = connectionOf(
-    builder,
-    versionType(builder, enums),
-    'A page of versions.',
-    'A version and its cursor.',
-  );
+  const connection = connectionOf(builder, type, 'A page of versions.', 'A version and its cursor.');
   builder.objectField('WalletRule', 'versions', (t) =>
     t.field({
       type: connection,
@@ -302,7 +294,27 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
     "Which of a wallet's rules would fire.",
     { rules: [[previewed], 'The active rules: highest priority first, those without one last; then oldest first.'] },
   );
-  const facts = factMembers(builder);
+  const balance = inputOf(builder, 'BalanceInput', 'The value of a field in a currency.', {
+    field: ['String!', "The field's name as in conditions, such as `target.balance`."],
+    networkCurrencyId: ['ID!', 'The UUID of the currency.'],
+    value: ['Decimal!', 'Its value, in units of the currency.'],
+  });
+  const transfer = inputOf(builder, 'TransferInput', 'A past or planned transfer.', {
+    networkCurrencyId: ['ID!', 'The UUID of the currency.'],
+    amount: ['Decimal!', 'The amount, at least 0.'],
+    at: ['DateTime!', 'When it was or will be made.'],
+  });
+  const facts: Members = {
+    balances: [[balance], "The wallet's balances: at most 1000.", 'required'],
+    transfers: [
+      [transfer],
+      "The wallet's transfers, at most 10000. A limit counts the transfers in its currency within its window; without a list it cannot be evaluated.",
+    ],
+    at: [
+      'DateTime',
+      'The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC.',
+    ],
+  };
   const factsInput = inputOf(builder, 'PreviewFacts', 'The facts to evaluate rules against.', facts);
   const input = inputOf(builder, 'PreviewWalletRuleInput', 'A rule or its id, and the facts to evaluate it against.', {
     rule: [rule, 'The rule. Give either this or `ruleId`.'],
@@ -336,29 +348,4 @@ export function addPreview(builder: Builder, enums: WalletRuleEnums, rule: Walle
         services.walletRulePreviews.previewWallet(principal.nodeId, walletId, walletFacts),
     }),
   }));
-}
-
-/** Adds the types of facts, and returns the members of an input that has them. */
-function factMembers(builder: Builder): Members {
-  const balance = inputOf(builder, 'BalanceInput', 'The value of a field in a currency.', {
-    field: ['String!', "The field's name as in conditions, such as `target.balance`."],
-    networkCurrencyId: ['ID!', 'The UUID of the currency.'],
-    value: ['Decimal!', 'Its value, in units of the currency.'],
-  });
-  const transfer = inputOf(builder, 'TransferInput', 'A past or planned transfer.', {
-    networkCurrencyId: ['ID!', 'The UUID of the currency.'],
-    amount: ['Decimal!', 'The amount, at least 0.'],
-    at: ['DateTime!', 'When it was or will be made.'],
-  });
-  return {
-    balances: [[balance], "The wallet's balances: at most 1000.", 'required'],
-    transfers: [
-      [transfer],
-      "The wallet's transfers, at most 10000. A limit counts the transfers in its currency within its window; without a list it cannot be evaluated.",
-    ],
-    at: [
-      'DateTime',
-      'The time of the evaluation; now by default. The window of a limit ends at this time and excludes its start; months and years are calendar months and years in UTC.',
-    ],
-  };
 }
