@@ -1,10 +1,9 @@
-import type { Request } from 'express';
 import { z } from 'zod';
 import { type DocumentedSchemas, json } from '../../api/openapi/operation.ts';
 import { route, sendPage } from '../../api/rest/route.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { exampleOf } from '../../lib/fields.ts';
-import { type Issue, invalidRequest } from '../../platform/errors.ts';
+import { parseOrReject } from '../../platform/errors.ts';
 import { type Accounts, account } from './accounts.service.ts';
 
 /** The default and the maximum of each parameter of a list (docs/contract.md, 8-01, 8-02); the minimum of each is 1. */
@@ -12,6 +11,20 @@ const PAGE_PARAMETERS = {
   page: { ifAbsent: 1, atMost: Number.MAX_SAFE_INTEGER },
   limit: { ifAbsent: 10, atMost: 100 },
 };
+
+/** Returns the schema of a parameter: decimal digits, given at most once. */
+function pageParameter(name: keyof typeof PAGE_PARAMETERS) {
+  const { ifAbsent, atMost } = PAGE_PARAMETERS[name];
+  const message = `must be a whole number from 1 to ${atMost}`;
+  return z
+    .string('must be given once')
+    .regex(/^[0-9]+$/, message)
+    .transform(Number)
+    .refine((number) => number >= 1 && number <= atMost, message)
+    .default(ifAbsent);
+}
+
+const pageQuery = z.object({ page: pageParameter('page'), limit: pageParameter('limit') });
 
 /** What accounts add to the OpenAPI document. */
 export const accountSchemas: DocumentedSchemas = {
@@ -58,33 +71,10 @@ export const listAccounts = route({
   },
   handlers: ({ accounts }: { accounts: Accounts }) => [
     async (req, res) => {
-      const { page, limit } = pageQuery(req.query);
+      const { page, limit } = parseOrReject(pageQuery, req.query);
       const includeDeleted = req.query.include_deleted === 'true';
       const { data, total } = await accounts.page({ nodeId: callerOf(req).nodeId, page, limit, includeDeleted });
       await sendPage(res, { data, page, per_page: limit, total });
     },
   ],
 });
-
-/**
- * Reads `page` (from 1) and `limit` (rows per page, 1 to 100), each in decimal digits and given at most once.
- * @throws Refusal 400 that names each invalid parameter.
- */
-function pageQuery(query: Request['query']) {
-  const issues: Issue[] = [];
-  const page = positive(query, 'page', issues);
-  const limit = positive(query, 'limit', issues);
-  if (issues.length > 0) throw invalidRequest(issues);
-  return { page, limit };
-}
-
-function positive(query: Request['query'], name: keyof typeof PAGE_PARAMETERS, issues: Issue[]): number {
-  const { ifAbsent, atMost } = PAGE_PARAMETERS[name];
-  const text = query[name];
-  if (text === undefined) return ifAbsent;
-  const value = typeof text === 'string' && /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
-  if (Array.isArray(text)) issues.push({ path: name, message: 'must be given once' });
-  else if (!(value >= 1 && value <= atMost))
-    issues.push({ path: name, message: `must be a whole number from 1 to ${atMost}` });
-  return value;
-}

@@ -115,7 +115,8 @@ export interface AccountFilter {
   includeDeleted?: boolean | undefined;
 }
 
-const AccountList = keysetList({
+/** Reads the accounts of a tenant by keyset, oldest first. A lookup by id also finds deleted accounts. */
+export class AccountPages extends keysetList({
   rows: (k) => k.selectFrom('accounts').select(columns),
   valuesOf: ({ search, includeDeleted = false, ...otherFilters }: AccountFilter) => ({
     ...otherFilters,
@@ -130,10 +131,7 @@ const AccountList = keysetList({
     ...(pattern === undefined ? [] : [eb('name', 'ilike', pattern)]),
   ],
   order: ['created_at', 'id'],
-});
-
-/** Reads the accounts of a tenant by keyset, oldest first. A lookup by id also finds deleted accounts. */
-export class AccountPages extends AccountList {
+}) {
   readonly #counts: Record<Counted, ReturnType<typeof accountCounts>>;
 
   constructor(db: Db) {

@@ -23,13 +23,11 @@ export type AssetRow = z.output<typeof asset>;
 
 const assetView = viewOf(asset);
 
-const AssetList = keysetList({
+/** Reads the tokenized assets of a tenant by keyset, oldest first. */
+export class Assets extends keysetList({
   rows: (k) => k.selectFrom('assets').select(columnsOf(asset)),
   order: ['created_at', 'id'],
-});
-
-/** Reads the tokenized assets of a tenant by keyset, oldest first. */
-export class Assets extends AssetList {
+}) {
   /**
    * Returns one asset as REST shows it.
    * @throws Refusal `not_found` when the id is unknown or belongs to another tenant.

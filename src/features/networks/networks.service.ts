@@ -28,7 +28,11 @@ const CurrencyList = keysetList({
   order: ['symbol', 'id'],
 });
 
-const NetworkList = keysetList({
+/**
+ * Reads networks by keyset, oldest first, and assigns them to wallets (docs/contract.md, 4.4-01). Networks are the same
+ * for every tenant; their assignments to wallets belong to a tenant.
+ */
+export class Networks extends keysetList({
   rows: (k) =>
     k
       .selectFrom('networks')
@@ -46,13 +50,7 @@ const NetworkList = keysetList({
         'networks.created_at as at',
       ]),
   order: ['at', 'id'],
-});
-
-/**
- * Reads networks by keyset, oldest first, and assigns them to wallets (docs/contract.md, 4.4-01). Networks are the same
- * for every tenant; their assignments to wallets belong to a tenant.
- */
-export class Networks extends NetworkList {
+}) {
   /** The networks of each wallet as a nested list, in the order of their assignment. */
   readonly ofWallets: NestedList<NetworkRow>;
   /** The currencies of all networks, by symbol. */

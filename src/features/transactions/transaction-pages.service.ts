@@ -58,7 +58,17 @@ export interface TransactionStat {
   count: number;
 }
 
-const TransactionList = keysetList({
+/** Returns an expression that is part of the statement's text. */
+function literal<Text extends string>(text: Text): ExpressionWrapper<never, never, Text> {
+  return new ExpressionWrapper(ValueNode.createImmediate(text));
+}
+
+function columnsOfInstant({ seconds, nanos }: Instant) {
+  return { seconds: seconds.toString(), nanos };
+}
+
+/** Reads the transactions of a tenant by keyset, in the order of their registration. */
+export class TransactionPages extends keysetList({
   rows: (k) => k.selectFrom('transactions').selectAll(),
   valuesOf: ({ updatedSince, updatedUntil, search, ...otherFilters }: TransactionFilter & { isSorted?: boolean }) => ({
     ...otherFilters,
@@ -139,19 +149,7 @@ const TransactionList = keysetList({
   countOrder: ({ since, until }) => (since ?? until) && 'updated_seconds',
   hasTextIds: true,
   show: shown,
-});
-
-/** Returns an expression that is part of the statement's text. */
-function literal<Text extends string>(text: Text): ExpressionWrapper<never, never, Text> {
-  return new ExpressionWrapper(ValueNode.createImmediate(text));
-}
-
-function columnsOfInstant({ seconds, nanos }: Instant) {
-  return { seconds: seconds.toString(), nanos };
-}
-
-/** Reads the transactions of a tenant by keyset, in the order of their registration. */
-export class TransactionPages extends TransactionList {
+}) {
   readonly #db: Db;
   /** The same list, which counts exactly whatever the filter. */
   readonly exact: PagedList<ShownTransaction, TransactionFilter>;

@@ -260,14 +260,12 @@ export class MigrationFiles {
 /** The stored outcome of one row of a user migration. */
 export type MigrationRowRow = Selectable<Tables['migration_rows']>;
 
-const MigrationList = keysetList({
+/** Reads the user migrations of a tenant by keyset, newest first. */
+export class MigrationPages extends keysetList({
   rows: (k) => k.selectFrom('migrations').selectAll(),
   order: ['created_at', 'id'],
   isNewestFirst: true,
-});
-
-/** Reads the user migrations of a tenant by keyset, newest first. */
-export class MigrationPages extends MigrationList {
+}) {
   readonly #db: Db;
   /** The rows of each user migration as a nested list, in their order. */
   readonly rows: NestedList<MigrationRowRow>;

@@ -50,7 +50,8 @@ export interface WalletRuleFilter {
   changedSince?: Instant | undefined;
 }
 
-const RuleList = keysetList({
+/** Reads the rules of a tenant by keyset, oldest first; those of wallets; and the versions of each. */
+export class WalletRulePages extends keysetList({
   rows: (k) => k.selectFrom('wallet_rules').select(columns),
   valuesOf: ({ changedSince, ...otherFilters }: WalletRuleFilter) => ({
     ...otherFilters,
@@ -62,10 +63,7 @@ const RuleList = keysetList({
     ...(since === undefined ? [] : [eb('updated_at', '>=', since)]),
   ],
   order: ['created_at', 'id'],
-});
-
-/** Reads the rules of a tenant by keyset, oldest first; those of wallets; and the versions of each. */
-export class WalletRulePages extends RuleList {
+}) {
   /** The rules of each wallet as a nested list. */
   readonly ofWallets: NestedList<WalletRuleRow>;
   /** The versions of each rule as a nested list, newest first; of those that went with their wallet too. */

@@ -27,7 +27,8 @@ function wallets(k: ScopedKysely) {
     .$narrowType<{ chain: NotNull }>();
 }
 
-const WalletList = keysetList({
+/** Reads the wallets of a tenant by keyset, oldest first. */
+export class WalletPages extends keysetList({
   rows: wallets,
   where: (eb, { id, accountId, networkId }: WalletFilter) => [
     ...(id === undefined ? [] : [eb('id', '=', id)]),
@@ -43,10 +44,7 @@ const WalletList = keysetList({
         ]),
   ],
   order: ['created_at', 'id'],
-});
-
-/** Reads the wallets of a tenant by keyset, oldest first. */
-export class WalletPages extends WalletList {
+}) {
   /** The wallets of each account as a nested list. */
   readonly ofAccounts: NestedList<WalletRow>;
 
