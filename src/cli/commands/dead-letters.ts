@@ -126,16 +126,17 @@ async function decide(input: CommandInput, decision: 'replayed' | 'discarded', r
   const onReplayed = () => {
     isDone = true;
   };
-  if (!isDone) await replay.run(plan, { signal, onReplayed }).catch(orBusFailure);
+  if (!isDone)
+    await replay.run(plan, { signal, onReplayed }).catch((error: unknown) => {
+      throw error instanceof BusUnavailableError
+        ? new CommandError(`the bus failed (${error.message}): try again`)
+        : error;
+    });
   if (!isDone) throw new CommandError(`interrupted: ${id} was not replayed`);
   await positions.decide(letter, { decision, reason, by: userInfo().username });
   await replay.deadLetters(plan.topic, { settles: true });
   if (deadAgain.size > 0) throw new CommandError(`${id} was applied, but dead-lettered again: fix the cause first`);
   return input.answer({ id, decision }, `${id} is ${decision}.\n`);
-}
-
-function orBusFailure(error: unknown): never {
-  throw error instanceof BusUnavailableError ? new CommandError(`the bus failed (${error.message}): try again`) : error;
 }
 
 /** `portcullis dead-letters replay`: replays one dead letter. */

@@ -37,11 +37,11 @@ export function addAttention(builder: Builder): void {
         'nullable',
       ],
     },
-  );
-  builder.objectField(attention, 'marking', (t) =>
-    t.string({
-      description: 'The permission to mark it as seen.',
-      resolve: ({ kind }) => ATTENTION_NEEDS[kind][1],
+    (t) => ({
+      marking: t.string({
+        description: 'The permission to mark it as seen.',
+        resolve: ({ kind }) => ATTENTION_NEEDS[kind][1],
+      }),
     }),
   );
   builder.queryField('needsAttention', (t) =>

@@ -3,8 +3,6 @@ import type { GasPrices } from './fee-history.rules.ts';
 import { gasFeeView } from './gas-fee.service.ts';
 
 type Views = ReturnType<typeof gasFeeView>;
-/** A gas fee of either form, so that a member may be absent. */
-type GasFeeView = Pick<Views, keyof Views>;
 
 /** Adds the query `gasFees`, which returns the price of gas on each network. */
 export function addGasFees(builder: Builder): void {
@@ -18,7 +16,8 @@ export function addGasFees(builder: Builder): void {
     },
   );
   const gasFee = implement(
-    builder.objectRef<GasFeeView>('GasFee'),
+    // A gas fee of either form, so that a member may be absent.
+    builder.objectRef<Pick<Views, keyof Views>>('GasFee'),
     'The price of gas on a network, in wei. If it is unavailable, only `error` is set.',
     {
       network_id: ['ID', 'The UUID of the network.'],

@@ -33,14 +33,6 @@ export function userView(row: UserRow) {
   return { ...members, kyc: kyc_token_sent || kyc_verified ? kyc : null };
 }
 
-/** A filter of a user list; an undefined member does not filter. */
-export interface UserFilter {
-  id?: string | undefined;
-  /** Text that the name, surname, email, external id or wallet address must contain, ignoring case. */
-  search?: string | undefined;
-  kycVerified?: boolean | undefined;
-}
-
 /** The searched columns besides the email, which is compared by its key. */
 const SPELLED = ['name', 'surname', 'external_id', 'address'] as const;
 
@@ -55,7 +47,15 @@ function patternsOf(search: string): Partial<Record<'email' | (typeof SPELLED)[n
 /** Reads the users of a tenant by keyset, oldest first. */
 export class UserPages extends keysetList({
   rows: (k) => k.selectFrom('users').selectAll(),
-  valuesOf: ({ search, ...otherFilters }: UserFilter) => ({
+  valuesOf: ({
+    search,
+    ...otherFilters
+  }: {
+    id?: string | undefined;
+    /** Text that the name, surname, email, external id or wallet address must contain, ignoring case. */
+    search?: string | undefined;
+    kycVerified?: boolean | undefined;
+  }) => ({
     ...otherFilters,
     ...(search !== undefined && patternsOf(search)),
   }),

@@ -10,14 +10,6 @@ export interface WalletRow {
   created_at: string;
 }
 
-/** A filter of a wallet list; all given members must match. They are UUIDs in lower case. */
-export interface WalletFilter {
-  id?: string | undefined;
-  accountId?: string | undefined;
-  /** The id of a network that must be assigned to the wallet. */
-  networkId?: string | undefined;
-}
-
 /** Selects wallets. The chain is a left join, which PostgreSQL leaves out where wallets are only counted. */
 function wallets(k: ScopedKysely) {
   return k
@@ -30,7 +22,19 @@ function wallets(k: ScopedKysely) {
 /** Reads the wallets of a tenant by keyset, oldest first. */
 export class WalletPages extends keysetList({
   rows: wallets,
-  where: (eb, { id, accountId, networkId }: WalletFilter) => [
+  where: (
+    eb,
+    {
+      id,
+      accountId,
+      networkId,
+    }: {
+      id?: string | undefined;
+      accountId?: string | undefined;
+      /** The id of a network that must be assigned to the wallet. */
+      networkId?: string | undefined;
+    },
+  ) => [
     ...(id === undefined ? [] : [eb('id', '=', id)]),
     ...(accountId === undefined ? [] : [eb('account_id', '=', accountId)]),
     ...(networkId === undefined
