@@ -12,7 +12,7 @@ import {
   isDeadLetterTopic,
   RETENTION_DAYS,
 } from './event-bus.ts';
-import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { type KafkaConnection, kafkaClient, LazyClient } from './kafka-client.ts';
 import { ALL_TOPICS, isCompactedTopic, TOPICS } from './topics.ts';
 
 const REQUEST_TIMEOUT_MS = 1_500;
@@ -31,7 +31,9 @@ export const DAY_MS = 24 * 60 * 60 * 1_000;
 export class KafkaAdmin {
   readonly #connection: KafkaConnection;
   readonly #log: BusLog;
-  #connected: Promise<Admin> | undefined;
+  readonly #admin = new LazyClient(async () =>
+    (await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log)).admin(),
+  );
   #probe: Promise<unknown> | undefined;
 
   constructor(connection: KafkaConnection, log: BusLog) {
@@ -158,7 +160,7 @@ export class KafkaAdmin {
 
   async stop(): Promise<void> {
     await this.#probe?.catch(() => undefined);
-    await (await this.#connected?.catch(() => undefined))?.disconnect();
+    await this.#admin.stop();
   }
 
   /**
@@ -166,26 +168,13 @@ export class KafkaAdmin {
    * client of kafkajs does not recover from a broker's restart.
    */
   async #withAdmin<Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> {
-    const admin = await this.#admin();
+    const admin = this.#admin.get();
     try {
-      return await work(admin);
+      return await work(await admin);
     } catch (error) {
-      this.#connected = undefined;
-      await admin.disconnect().catch(() => undefined);
+      await this.#admin.drop(admin);
       throw error;
     }
-  }
-
-  #admin(): Promise<Admin> {
-    this.#connected ??= this.#connect().catch((error: unknown) => {
-      this.#connected = undefined;
-      throw error;
-    });
-    return this.#connected;
-  }
-
-  async #connect(): Promise<Admin> {
-    return connected((await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log)).admin());
   }
 }
 

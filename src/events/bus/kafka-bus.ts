@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
-import type { Consumer, EachBatchPayload, Producer, TopicMessages } from 'kafkajs';
+import type { Consumer, EachBatchPayload, TopicMessages } from 'kafkajs';
 import { encodePlainMessages, PlainMessage } from '../../lib/fast/kafka-encoding.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { backoffMs, pause } from '../../lib/work-loop.ts';
@@ -19,7 +19,7 @@ import {
   type Subscription,
 } from './event-bus.ts';
 import { KafkaAdmin } from './kafka-admin.ts';
-import { connected, incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient, LazyClient } from './kafka-client.ts';
 import { PublishQueue } from './publish-queue.ts';
 
 /**
@@ -43,7 +43,17 @@ class KafkaProducer {
   readonly #connection: KafkaConnection;
   readonly #log: BusLog;
   readonly #stopping = new AbortController();
-  #connected: Promise<Producer> | undefined;
+  readonly #producer = new LazyClient(async () => {
+    const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
+    const { Partitioners } = await import('kafkajs');
+    encodePlainMessages();
+    return kafka.producer({
+      allowAutoTopicCreation: false,
+      idempotent: false,
+      createPartitioner: Partitioners.DefaultPartitioner,
+      retry: { ...KAFKA_RETRY, retries: 0 },
+    });
+  });
 
   constructor(connection: KafkaConnection, log: BusLog) {
     this.#connection = connection;
@@ -58,12 +68,12 @@ class KafkaProducer {
   async send(messages: readonly OutgoingMessage[], isWanted: () => boolean): Promise<void> {
     const topicMessages = this.#byTopic(messages);
     for (let attempt = 1; ; attempt += 1) {
-      const connecting = this.#producer();
+      const connecting = this.#producer.get();
       try {
         await (await connecting).sendBatch({ acks: -1, timeout: REQUEST_TIMEOUT_MS, topicMessages });
         return;
       } catch (error) {
-        if (String(error).includes(NEVER_CONNECTED)) this.#drop(connecting);
+        if (String(error).includes(NEVER_CONNECTED)) void this.#producer.drop(connecting);
         if (!isWanted() || isFinal(error, attempt)) throw error;
       }
       await pause(backoffMs(attempt, { maxMs: MAX_PAUSE_MS }), this.#stopping.signal);
@@ -71,13 +81,13 @@ class KafkaProducer {
   }
 
   /**
-   * Checks whether the producer can connect, and connects it unless it is connected, so that the first message of a
+   * Checks whether the producer can connect, and connects it unless it is so that the first message of a
    * process need not wait.
    * @throws BusUnavailableError when no broker accepts the producer within 2 s.
    */
   async checkHealth(): Promise<void> {
     try {
-      await withTimeout(this.#producer(), HEALTH_TIMEOUT_MS);
+      await withTimeout(this.#producer.get(), HEALTH_TIMEOUT_MS);
     } catch (error) {
       throw new BusUnavailableError('the brokers do not allow this user to produce', { cause: error });
     }
@@ -86,35 +96,7 @@ class KafkaProducer {
   /** Disconnects. Call it when nothing is being sent any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await (await this.#connected?.catch(() => undefined))?.disconnect();
-  }
-
-  #producer(): Promise<Producer> {
-    this.#connected ??= this.#connect().catch((error: unknown) => {
-      this.#connected = undefined;
-      throw error;
-    });
-    return this.#connected;
-  }
-
-  /** Disconnects a producer, unless that has been done; the next send connects another. */
-  #drop(failed: Promise<Producer>): void {
-    if (this.#connected !== failed) return;
-    this.#connected = undefined;
-    failed.then((producer) => producer.disconnect()).catch(() => undefined);
-  }
-
-  async #connect(): Promise<Producer> {
-    const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
-    const { Partitioners } = await import('kafkajs');
-    encodePlainMessages();
-    const producer = kafka.producer({
-      allowAutoTopicCreation: false,
-      idempotent: false,
-      createPartitioner: Partitioners.DefaultPartitioner,
-      retry: { ...KAFKA_RETRY, retries: 0 },
-    });
-    return connected(producer);
+    await this.#producer.stop();
   }
 
   #byTopic(messages: readonly OutgoingMessage[]): TopicMessages[] {

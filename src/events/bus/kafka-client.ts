@@ -63,17 +63,44 @@ const socketFactory: ISocketFactory = ({ host: escaped, port, ssl, onConnect }) 
   return socket.setKeepAlive(true, KEEP_ALIVE_MS);
 };
 
-/**
- * Connects a client and returns it. After a failed handshake it disconnects the client, whose connection would stay
- * open otherwise.
- */
-export async function connected<Client extends Pick<Admin, 'connect' | 'disconnect'>>(client: Client): Promise<Client> {
-  try {
-    await client.connect();
-    return client;
-  } catch (error) {
-    await client.disconnect().catch(() => undefined);
-    throw error;
+/** A client of kafkajs that is connected when it is first needed, and another one once it has failed. */
+export class LazyClient<Client extends Pick<Admin, 'connect' | 'disconnect'>> {
+  readonly #create: () => Promise<Client>;
+  #connected: Promise<Client> | undefined;
+
+  constructor(create: () => Promise<Client>) {
+    this.#create = create;
+  }
+
+  /** Returns the connected client. @throws the error of a failed handshake; the next call connects again. */
+  get(): Promise<Client> {
+    this.#connected ??= this.#connect();
+    return this.#connected;
+  }
+
+  /** Disconnects a client that has failed, unless that has been done; the next `get` connects another. */
+  async drop(failed: Promise<Client>): Promise<void> {
+    if (this.#connected !== failed) return;
+    this.#connected = undefined;
+    await failed.then((client) => client.disconnect()).catch(() => undefined);
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#connected?.catch(() => undefined))?.disconnect();
+  }
+
+  async #connect(): Promise<Client> {
+    let client: Client | undefined;
+    try {
+      client = await this.#create();
+      await client.connect();
+      return client;
+    } catch (error) {
+      // The connection of a failed handshake would stay open.
+      await client?.disconnect().catch(() => undefined);
+      this.#connected = undefined;
+      throw error;
+    }
   }
 }
 
