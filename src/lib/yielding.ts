@@ -21,11 +21,10 @@ const SYSTEM: Worker = { key: '' };
 
 /** What resumes those who wait, by the key of their worker. The keys are in the order in which they are served. */
 const queues = new Map<string, (() => void)[]>();
-/** The keys of workers who rest until the tick, because their last slices took too long. */
-const resting = new Set<string>();
-let restUntilTick = 0;
-/** The keys of the workers that have come in this interval. */
+/** The keys of the workers that have come in this interval, and of those whose last slice was long: these share one rest. */
 const present = new Set<string>();
+const slow = new Set<string>();
+let restUntilTick = 0;
 const PRESENT_MS = 1_000;
 let presentUntilTick = 0;
 let isServing = false;
@@ -36,6 +35,7 @@ export function notePresence(key: string): void {
   const nowTick = performance.now();
   if (nowTick > presentUntilTick) {
     present.clear();
+    slow.clear();
     presentUntilTick = nowTick + PRESENT_MS;
   }
   present.add(key);
@@ -76,12 +76,11 @@ function nextTurn(worker: Worker, isBegun: boolean): Promise<void> | undefined {
 
 async function serve(): Promise<void> {
   do {
-    await (resting.size > 0 ? delay(1) : nextIteration());
+    await (performance.now() < restUntilTick ? delay(1) : nextIteration());
     endsAtTick = performance.now() + SLICE_MS;
-    if (performance.now() >= restUntilTick) resting.clear();
     for (const [key, queue] of queues) {
       if (performance.now() >= endsAtTick) break;
-      if (!resting.has(key)) await serveSlice(key, queue);
+      if (!slow.has(key) || performance.now() >= restUntilTick) await serveSlice(key, queue);
     }
     endsAtTick = performance.now() + SLICE_MS;
   } while (queues.size > 0);
@@ -100,9 +99,10 @@ async function serveSlice(key: string, queue: (() => void)[]): Promise<void> {
   } while (queue.length > 0 && tookMs < SLICE_MS);
   queues.delete(key);
   if (queue.length > 0) queues.set(key, queue);
+  slow.delete(key);
   if (tookMs < LONG_MS || present.size < 2) return;
-  restUntilTick = Math.max(restUntilTick, performance.now()) + tookMs - SLICE_MS;
-  resting.add(key);
+  slow.add(key);
+  restUntilTick = performance.now() + tookMs - SLICE_MS;
 }
 
 const rawJson = JSON as unknown as { isRawJSON(value: object): boolean };
