@@ -45,8 +45,6 @@ const TOOLS = new Set([
 /** Comes with a package that is pinned to one of its versions; another version would be a second copy. */
 const CARRIED: Readonly<Record<string, string>> = {
   '@electric-sql/pglite': '@mikro-orm/pglite',
-  // Without the modules of servers that have more than Redis.
-  '@redis/client': 'redis',
   pg: '@mikro-orm/postgresql',
 };
 

@@ -38,7 +38,7 @@ it('D1-12: Node finds every name that is imported from a package', async () => {
   const imports = packageImports();
   expect(imports.length).toBeGreaterThan(100);
   expect(imports.map(({ specifier }) => specifier)).toEqual(
-    expect.arrayContaining(['kafkajs', '@redis/client', 'pino', 'zod']),
+    expect.arrayContaining(['kafkajs', 'redis', 'pino', 'zod']),
   );
   expect(await inPlainNode(RESOLVE, [JSON.stringify(imports)])).toEqual([]);
 });

@@ -1,4 +1,3 @@
-import { ErrorReply } from '@redis/client';
 import { type Cache, CacheUnavailableError } from './cache.ts';
 import {
   type CountedFailure,
@@ -115,6 +114,7 @@ export class RedisCache implements Cache {
   }
 
   async checkHealth(): Promise<void> {
+    const { ErrorReply } = await import('redis');
     const wasRejected = this.#isRejected;
     this.#isRejected = false;
     try {

@@ -62,7 +62,7 @@ const HEALTH_KEY_ATTEMPTS = 1_000;
  * are refused at once. @throws an error of the client, also if it cannot connect to one master of a cluster.
  */
 export async function openRedis(opening: Opening): Promise<RedisClient> {
-  const redis = await import('@redis/client');
+  const redis = await import('redis');
   opening.signal.throwIfAborted();
   const settings = settingsOf(redis, opening);
   const single = await openSingle(redis, settings, opening);
