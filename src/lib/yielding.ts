@@ -19,8 +19,18 @@ export interface Worker {
 /** Work that no caller waits for. */
 const SYSTEM: Worker = { key: '' };
 
-/** What resumes those who wait, by the key of their worker. The keys are in the order in which they are served. */
-const queues = new Map<string, (() => void)[]>();
+/** What resumes those who wait for their turn, in the order in which they came: requests that are begun, and others. */
+class Queue {
+  readonly begun: (() => void)[] = [];
+  readonly others: (() => void)[] = [];
+
+  get isEmpty(): boolean {
+    return this.begun.length + this.others.length === 0;
+  }
+}
+
+/** The queues by the key of their worker. The keys are in the order in which they are served. */
+const queues = new Map<string, Queue>();
 /** The keys of the workers that have come in this interval, and of those whose last slice was long: these share one rest. */
 const present = new Set<string>();
 const slow = new Set<string>();
@@ -68,9 +78,8 @@ function nextTurn(worker: Worker, isBegun: boolean): Promise<void> | undefined {
   if (!queue && performance.now() < endsAtTick) return undefined;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const resume = () => (worker.stopped ? reject(worker.stopped) : resolve());
-  if (!queue) queues.set(worker.key, [resume]);
-  else if (isBegun) queue.unshift(resume);
-  else queue.push(resume);
+  const { begun, others } = queues.getOrInsertComputed(worker.key, () => new Queue());
+  (isBegun ? begun : others).push(resume);
   return promise;
 }
 
@@ -88,17 +97,17 @@ async function serve(): Promise<void> {
 }
 
 /** Runs a slice of the work of a worker, who then goes behind all others. */
-async function serveSlice(key: string, queue: (() => void)[]): Promise<void> {
+async function serveSlice(key: string, queue: Queue): Promise<void> {
   const startedAtTick = performance.now();
   let tookMs = 0;
   do {
-    queue.shift()?.();
+    (queue.begun.shift() ?? queue.others.shift())?.();
     // The resumed work first runs up to its next wait for a timer or for I/O.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     tookMs = performance.now() - startedAtTick;
-  } while (queue.length > 0 && tookMs < SLICE_MS);
+  } while (!queue.isEmpty && tookMs < SLICE_MS);
   queues.delete(key);
-  if (queue.length > 0) queues.set(key, queue);
+  if (!queue.isEmpty) queues.set(key, queue);
   slow.delete(key);
   if (tookMs < LONG_MS || present.size < 2) return;
   slow.add(key);

@@ -128,6 +128,16 @@ it('D6-26: workers whose pieces cannot be divided share one rest, however many t
   expect(ran.join('')).not.toMatch(/[ab]{3}/);
 });
 
+it('D6-25: steps of a begun request, such as the operations of a batch, keep their order', async () => {
+  const ran: string[] = [];
+  const step = (name: string, isBegun: boolean) =>
+    runCooperatively(() => void ran.push(name), workerOf('a'), { isBegun });
+  takes(6);
+  const first = loop(ran, workerOf('a'), { pieces: 2, ms: 6 });
+  await Promise.all([first, step('x', false), ...['0', '1', '2', '3'].map((name) => step(name, true))]);
+  expect(ran.join('')).toMatch(/0123.*x/);
+});
+
 it('D6-25: a step of a request that is begun goes before requests that are not', async () => {
   const ran: string[] = [];
   const request = async (name: string) => {
