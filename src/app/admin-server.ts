@@ -1,10 +1,10 @@
 import type { Server, ServerResponse } from 'node:http';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { createServer } from '../gateway/exchange/node-http.ts';
-import { gauge } from '../lib/meters.ts';
 import { isReady, type Readiness } from '../platform/health.ts';
 
+/** How often a timer measures the delay of the event loop: each time wakes a process at rest. */
+const LAG_TIMER_MS = 50;
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /**
@@ -18,26 +18,9 @@ export function adminServer(
   status: () => Promise<object | undefined> = async () => undefined,
 ): Server {
   const registry = new Registry();
-  // Its own measurement of the event loop takes a timer, which would wake a process at rest a hundred times a second.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 2 ** 31 - 1 });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_TIMER_MS });
   // Gauges with the names of counters; `nodejs_active_resources` has the same numbers by type.
   for (const name of MISNAMED) registry.removeSingleMetric(name);
-  const delays = monitorEventLoopDelay({ samplePerIteration: true });
-  delays.enable();
-  const nanoseconds: Readonly<Record<string, () => number>> = {
-    min: () => delays.min,
-    max: () => delays.max,
-    mean: () => delays.mean,
-    stddev: () => delays.stddev,
-    p50: () => delays.percentile(50),
-    p90: () => delays.percentile(90),
-    p99: () => delays.percentile(99),
-  };
-  for (const [part, read] of Object.entries(nanoseconds)) {
-    const name = `nodejs_eventloop_lag_${part}_seconds`;
-    registry.removeSingleMetric(name);
-    registry.registerMetric(gauge(name, `Delay of the event loop since the last scrape: ${part}.`, () => read() / 1e9));
-  }
   for (const metric of metrics) registry.registerMetric(metric);
 
   async function answer(target: string, res: ServerResponse): Promise<void> {
@@ -53,11 +36,8 @@ export function adminServer(
         const document = JSON.stringify((await status()) ?? {}, (name, value) => (name === 'host' ? undefined : value));
         return send(res, 200, 'application/json', document);
       }
-      case '/metrics': {
-        const text = await registry.metrics();
-        delays.reset();
-        return send(res, 200, registry.contentType, text);
-      }
+      case '/metrics':
+        return send(res, 200, registry.contentType, await registry.metrics());
       default:
         return send(res, 404, 'text/plain', 'not found\n');
     }
