@@ -81,7 +81,7 @@ class KafkaProducer {
   }
 
   /**
-   * Checks whether the producer can connect, and connects it unless it is so that the first message of a
+   * Checks whether the producer can connect, and connects it unless it is connected, so that the first message of a
    * process need not wait.
    * @throws BusUnavailableError when no broker accepts the producer within 2 s.
    */
