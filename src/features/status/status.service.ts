@@ -56,7 +56,7 @@ export class StatusReader {
     ]);
     const atMs = nowMs();
     const facts: StatusFacts = {
-      parts: worstOf([...(stored?.reported ?? []), ownParts(), Object.fromEntries(asked)]),
+      parts: worstOf([ownParts(), ...(stored?.reported ?? []), Object.fromEntries(asked)]),
       processes: stored?.processes ?? null,
       lag: lag?.map(({ groupId: group, topic, ...one }) => ({ group, topic, ...seconds(one) })) ?? null,
       dead_letters: dead,
