@@ -59,6 +59,18 @@ export function linkTo(parts: readonly string[], query: Readonly<Record<string, 
   return `#/${parts.map(encodeURIComponent).join('/')}${asked}`;
 }
 
+/** Returns the start of a quick range of minutes that ends now; nothing for another one. */
+export function startOf(range: string | undefined): string {
+  return /^[1-9]\d{0,5}$/.test(range ?? '') ? new Date(Date.now() - Number(range) * 60_000).toISOString() : '';
+}
+
+/** Returns the address of what is open, whose times mean the same to others, whenever they open it. It begins no action. */
+export function lastingLink(): string {
+  const { parts, query } = place.value;
+  const { range, since, do: _action, ...others } = Object.fromEntries(query) as Record<string, string | undefined>;
+  return new URL(linkTo(parts, { ...others, since: startOf(range) || since }), location.href).href;
+}
+
 /** Goes to a page. With replacement there is no entry in the history, as for text typed into a filter. */
 export function go(link: string, { replaces = false } = {}): void {
   if (link === location.hash) visits.value += 1;

@@ -554,7 +554,7 @@ export type StartUserMigrationMutationVariables = Exact<{
 
 export type StartUserMigrationMutation = { result:
     | { __typename: 'ForbiddenError', permission: string, message: string }
-    | { id: string }
+    | { id: string, dryRun: boolean }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
     | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
@@ -1821,6 +1821,7 @@ export const StartUserMigrationDocument = new TypedDocumentString(`
   result: startUserMigration(file: $file, dryRun: $dryRun, name: $name) {
     ... on Migration {
       id
+      dryRun
     }
     ...Failure
   }

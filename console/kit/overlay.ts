@@ -4,11 +4,12 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { html } from '../html.ts';
 import { Icon } from './icons.ts';
 import { FailureBox, useAction } from './page.ts';
+import { CopyLink } from './text.ts';
 
 type DialogInput = { title: string; onClose: () => void; children?: Content };
 
 /** A dialog above the view; Escape closes it, and the focus goes back to where it was. */
-export function Dialog({ title, onClose, children, class: name = '' }: DialogInput & { class?: string }) {
+export function Dialog({ title, onClose, children, class: name = '', actions }: DialogInput & { class?: string; actions?: Content }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -20,12 +21,13 @@ export function Dialog({ title, onClose, children, class: name = '' }: DialogInp
   }, []);
   // No dialog can refuse the second Escape in a row: one that stays opens again.
   const closed = () => [onClose(), setTimeout(() => dialog.current?.showModal())];
-  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onClose=${closed}><h2 id=${id} tabindex="-1">${title}</h2>${children}</dialog>`;
+  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onClose=${closed}>
+    <div class="head"><h2 id=${id} tabindex="-1">${title}</h2>${actions}</div>${children}</dialog>`;
 }
 
 export function Sheet({ title, onClose, children }: DialogInput) {
-  return html`<${Dialog} title=${title} class="sheet" onClose=${onClose}>
-    <button type="button" class="quiet close" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button>${children}<//>`;
+  const actions = html`<div class="actions"><${CopyLink} /><button type="button" class="quiet" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></div>`;
+  return html`<${Dialog} title=${title} class="sheet" actions=${actions} onClose=${onClose}>${children}<//>`;
 }
 
 interface ConfirmInput extends DialogInput {
@@ -92,6 +94,8 @@ export function Toasts() {
   useEffect(() => {
     list.current?.hidePopover();
     if (shown.length > 0) list.current?.showPopover();
+    // What would lie below them moves up.
+    document.documentElement.style.setProperty('--toasts', `${list.current?.offsetHeight ?? 0}px`);
   }, [shown]);
   return html`<div class="toasts" popover="manual" role="status" ref=${list}>${shown.map(
     ({ id, text, action }) =>

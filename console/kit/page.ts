@@ -66,6 +66,16 @@ export function useAsk<Result, Variables>(
   };
 }
 
+const LOOK_MS = 1_000;
+
+/** Asks again a while after each answer, for as long as something goes on. */
+export function usePolling({ data, failure, reload }: Asked<unknown>, isOpen: boolean | undefined): void {
+  useEffect(() => {
+    const timer = isOpen ? setTimeout(reload, LOOK_MS) : undefined;
+    return () => clearTimeout(timer);
+  }, [data, failure, isOpen]);
+}
+
 const TYPING_MS = 350;
 
 /** Returns a value once it stays the same for a while; until then the last one that did. */
@@ -155,7 +165,7 @@ const RENDERED_MS = [50, 500, 2_000];
 /** Gives the focus back to where it was, or where that is gone, to the heading of what is open. */
 export function restoreFocus(before: HTMLElement): void {
   if (document.activeElement === document.body) before.focus();
-  if (document.activeElement === document.body) [...document.querySelectorAll<HTMLElement>('h1, dialog[open] > h2')].at(-1)?.focus();
+  if (document.activeElement === document.body) [...document.querySelectorAll<HTMLElement>('h1, dialog[open] > .head > h2')].at(-1)?.focus();
 }
 
 /** Runs what a button does: once at a time, with its failure to show. */

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import type { Link } from '../api.ts';
 import { html } from '../html.ts';
 import { zone } from '../remembered.ts';
+import { lastingLink } from '../router.ts';
 import { Icon } from './icons.ts';
 
 const SECOND_MS = 1_000;
@@ -90,6 +91,9 @@ export function Copy({ text, label = 'Copy' }: { text: string; label?: string })
   const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true));
   return isSecureContext && html`<button type="button" onClick=${copy}>${label}</button> <small role="status">${isCopied && 'Copied'}</small>`;
 }
+
+/** Copies the link to what is open. */
+export const CopyLink = () => html`<${Copy} text=${lastingLink()} label="Copy link" />`;
 
 /** Returns a name of the API as words: `TOKEN_TRANSACTIONS` as `Token transactions`, `OpenToMarket` as `Open to market`. */
 export function words(name: string): string {

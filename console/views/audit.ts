@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { download, mutate } from '../api.ts';
 import {
   type ExportPartsFragment as AuditExport,
@@ -12,12 +12,12 @@ import { html } from '../html.ts';
 import { Check, Entry, Select } from '../kit/form.ts';
 import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/list.ts';
 import { Sheet } from '../kit/overlay.ts';
-import { Answer, Empty, FailureBox, Page, useAction, useAsk } from '../kit/page.ts';
+import { Answer, type Asked, Empty, FailureBox, Page, useAction, useAsk, usePolling } from '../kit/page.ts';
 import { Named, UUID, UUIDS, useFound } from '../kit/picker.ts';
 import { asSentence } from '../kit/sentences.ts';
 import { actors } from '../kit/sources.ts';
-import { Badge, Copy, counted, Facts, Id, Time, words } from '../kit/text.ts';
-import { go, linkTo, place } from '../router.ts';
+import { Badge, Copy, CopyLink, counted, Facts, Id, Time, words } from '../kit/text.ts';
+import { go, linkTo, place, startOf } from '../router.ts';
 import { viewer } from '../session.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
@@ -31,8 +31,6 @@ const NAMES = [
 const CLASSES = [['', 'All'], ...Object.entries({ 2: 'Succeeded', 4: 'Rejected (4xx)', 5: 'Failed (5xx)' })];
 /** Quick ranges of time, in minutes. */
 const RANGES = [['', 'Any time'], ...Object.entries({ 15: '15 min', 60: '1 h', 1440: '24 h', 10080: 'Last 7 days' })];
-/** The time in ms between looks for a record that is still on its way. */
-const LOOK_MS = 2_000;
 
 function searchOf(query: URLSearchParams): Search {
   return Object.fromEntries(NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Search;
@@ -49,17 +47,6 @@ function filterOf({ status, range, own, changes, correlationIds, record: _record
     statusClass: /^[1-5]$/.test(status) ? Number(status) : null,
     hideReadsOf: own === 'shown' || texts.correlationId || texts.subject ? null : (viewer.value?.subject ?? null),
   };
-}
-
-/** Returns the time at which a quick range begins now; nothing for another range. */
-function startOf(range: string): string {
-  const minutes = RANGES.some(([minutes]) => minutes === range) ? Number(range) : 0;
-  return minutes > 0 ? new Date(Date.now() - minutes * 60_000).toISOString() : '';
-}
-
-/** Returns the link to a search whose times mean the same to others, whenever they open it. */
-function lastingLink({ range, since, ...search }: Search): string {
-  return new URL(linkTo(['audit'], { ...search, since: startOf(range) || since }), location.href).href;
 }
 
 /** Returns what a text in the search box names: a path, an operation of GraphQL, or a correlation id. */
@@ -88,10 +75,12 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 /** Returns what was done, in words: the fields of a GraphQL operation, or the method and the path of the endpoint. */
-function operationWords({ operation, method, path }: AuditRecord): string {
+function operationWords({ operation, method, path, responseBody }: AuditRecord): string {
   const done = DONE[`${method} ${path}`];
   if (done !== undefined) return done;
   if (operation === null) return `${method} ${path}`;
+  // The form that carries the file is not stored: the response says whether it only checked.
+  if (operation === 'startUserMigration' && /"dryRun":\s*true/.test(responseBody ?? '')) return 'Check a user migration';
   return operation.startsWith('/') ? `${method} ${operation}` : operation.split(', ').map(words).join(', ');
 }
 
@@ -119,7 +108,7 @@ function AuditPage() {
   const { record, exports, ...search } = searchOf(place.value.query);
   const whole = { ...search, record, exports };
   const show = (opened: Partial<Search>) => go(linkTo(['audit'], { ...whole, ...opened }));
-  const actions = html`<${Copy} text=${lastingLink(whole)} label="Copy link" />
+  const actions = html`<${CopyLink} />
     <button type="button" aria-haspopup="dialog" onClick=${() => show({ exports: 'shown' })}>Export</button>`;
   return html`<${Page} title="Audit" actions=${actions}>
     <${SearchForm} search=${whole} />
@@ -145,7 +134,7 @@ function Records({ search, show }: { search: Search; show: (opened: Partial<Sear
   ];
   return html`<${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
     const [record, second] = nodesOf(auditRecords);
-    if (!record) return html`<${Nothing} search=${search} reload=${asked.reload} />`;
+    if (!record) return html`<${Nothing} search=${search} asked=${asked} />`;
     if (search.correlationId !== '' && !second) return Object.values(PARTS).map((part) => part(record));
     return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${columns} onOpen=${setOpen} />`;
   }}<//>
@@ -167,8 +156,6 @@ function OpenRecord({ of, listed, onClose }: { of: string; listed: AuditRecordsQ
   );
 }
 
-/** The time in ms between looks at an export that is not ready yet. */
-const EXPORT_LOOK_MS = 1_000;
 const TONES: Partial<Record<AuditExport['status'], 'good' | 'bad' | 'busy'>> = { WAITING: 'busy', RUNNING: 'busy', READY: 'good', FAILED: 'bad' };
 
 /** Asks for an export of what the search finds, and shows the last ones: how far they are, and their files. */
@@ -176,12 +163,10 @@ function Exports({ search, onClose }: { search: Search; onClose: () => void }) {
   const asked = useAsk(AuditExportsDocument, { first: 5 });
   const { run, isBusy, failure } = useAction();
   const isOpen = asked.data && nodesOf(asked.data.auditExports).some(({ status }) => status === 'WAITING' || status === 'RUNNING');
-  useEffect(() => {
-    const timer = isOpen ? setInterval(asked.reload, EXPORT_LOOK_MS) : undefined;
-    return () => clearInterval(timer);
-  }, [isOpen]);
+  usePolling(asked, isOpen);
   // An export has all reads, also those that the list hides from who makes it.
-  const filter = { ...filterOf({ ...search, own: 'shown' }) };
+  // Its times are those of the opening, so that what is shown is what is asked for.
+  const filter = useMemo(() => filterOf({ ...search, own: 'shown' }), [JSON.stringify(search)]);
   const request = () => mutate(RequestAuditExportDocument, { filter }).then(asked.reload);
   const save = ({ id, downloadPath }: AuditExport) =>
     run(() =>
@@ -190,7 +175,7 @@ function Exports({ search, onClose }: { search: Search; onClose: () => void }) {
         .finally(asked.reload),
     );
   return html`<${Sheet} title="Export audit records" onClose=${onClose}>
-    <p>The records of this search as CSV and JSON Lines in one archive, with their seals, by which others can verify them without this service.</p>
+    <p>The records of this search as CSV and JSON Lines in one archive, with their seals, by which others can verify them without this service. Your own reads are among them, also where the list hides them.</p>
     <${Chosen} of=${filter} />
     <p class="actions"><button type="button" class="primary" disabled=${isBusy || isOpen} onClick=${() => run(request)}>Export these records</button></p>
     <${FailureBox} failure=${failure} />
@@ -267,11 +252,8 @@ function SearchForm({ search }: { search: Search }) {
 }
 
 /** That nothing was found. A record that a correlation id names may still be on its way: it is looked for again. */
-function Nothing({ search: { correlationId, operation }, reload }: { search: Search; reload: () => void }) {
-  useEffect(() => {
-    const timer = correlationId === '' ? undefined : setInterval(reload, LOOK_MS);
-    return () => clearInterval(timer);
-  }, []);
+function Nothing({ search: { correlationId, operation }, asked }: { search: Search; asked: Asked<unknown> }) {
+  usePolling(asked, correlationId !== '');
   if (correlationId)
     return html`<${Empty} icon="search">No request of this tenant with this correlation id matches. A new record takes a few seconds to arrive.<//>`;
   const asId = operation && html`<a class="button" href=${linkTo(['audit'], { correlationId: operation })}>Search for it as a correlation id</a>`;

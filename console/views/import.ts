@@ -163,14 +163,16 @@ function Check({ file }: { file: File }) {
     return () => leaving.current.abort();
   }, []);
   const isReady = found?.fault === undefined && found && may('users:migrate') && !isBusy && !isEdited;
+  // What is to be done next stays in sight: the corrections, or what follows them.
+  const isCorrect = found?.problems.length === 0;
   const start = (text: string, dryRun: boolean, name = '') =>
     html`<button type="button" class=${name} disabled=${!isReady} onClick=${() => run(() => send(file, dryRun, leaving.current.signal))}>${text}</button>`;
   return html`<section class="card" aria-label="Check">
     <h2>${file.name}</h2>
     ${found ? html`<${Found} file=${file} found=${found} onEdit=${() => setEdited(true)} />` : !failure && html`<${Skeleton} />`}
     <${FailureBox} failure=${failure} />
-    <p class="actions end sticky"><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
-      <button type="button" class="plain" onClick=${dropFile}>Choose another file</button> ${start('Import without checking', false)} ${start('Check without saving', true, 'primary')}</p>
+    <p class=${`actions end ${isCorrect ? 'sticky' : ''}`}><span role="status">${isEdited ? 'Apply the corrections first.' : isBusy && found && `Sending ${file.name} … Leaving this page stops it.`}</span>
+      <button type="button" class="plain" onClick=${dropFile}>Choose another file</button> ${start('Import without checking', false)} ${start('Check without saving', true, isCorrect ? 'primary' : '')}</p>
   </section>`;
 }
 
@@ -241,5 +243,5 @@ export function Correct({ file, columns, rows, keepsOthers, onEdit, onDone }: Co
   return html`<${Table} label="Rows to correct" rows=${wanted} keyOf=${keyOf} columns=${[ROW, problem, ...inputs]} />
     ${rows.length > CORRECTABLE && html`<p class="muted">The first ${CORRECTABLE} of ${counted(rows.length, 'row')}.</p>`}
     <${FailureBox} failure=${failure} />
-    <p class="actions"><button type="button" class="primary" disabled=${isBusy || edited.size === 0} onClick=${() => run(save)}>Apply corrections</button></p>`;
+    <p class="actions sticky"><button type="button" class="primary" disabled=${isBusy || edited.size === 0} onClick=${() => run(save)}>Apply corrections</button></p>`;
 }

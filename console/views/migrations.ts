@@ -4,7 +4,7 @@ import { CancelUserMigrationDocument, MigrationRowsDocument, type MigrationRowsQ
 import { html } from '../html.ts';
 import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/list.ts';
 import { ConfirmButton, toast } from '../kit/overlay.ts';
-import { Answer, type Asked, Empty, FailureBox, Found, may, Needs, Page, useAction } from '../kit/page.ts';
+import { Answer, Empty, FailureBox, Found, may, Needs, Page, useAction, usePolling } from '../kit/page.ts';
 import { Named } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { absolute, Badge, counted, Facts, Id, Time, words } from '../kit/text.ts';
@@ -30,7 +30,6 @@ const REASONS: Readonly<Record<string, string>> = {
   duplicate_external_id: 'External id already used',
   duplicate_wallet: 'Wallet address already used',
 };
-const RELOAD_MS = 1_000;
 const ENDS: Readonly<Record<string, string>> = { FAILED: 'It could not continue', CANCELLED: 'It was cancelled' };
 
 /** Returns a reason in words; of a failed row it begins with the line, which the row's number says already. */
@@ -66,7 +65,8 @@ export function show(id?: string) {
 
 function MigrationsPage() {
   const asked = usePages(MigrationsDocument, {});
-  usePolling(asked, nodesOf(asked.data?.migrations ?? { edges: [] }));
+  const isRunning = asked.data?.migrations.edges.some(({ node }) => node.status === 'RUNNING');
+  usePolling(asked, isRunning);
   const link = may('users:migrate') && html`<a class="button primary" href=${linkTo(['migrations', 'new'])}>Import users</a>`;
   return html`<${Page} title="User migrations" actions=${link}>
     <${Needs} permission="users:migrate" to="import users" />
@@ -74,13 +74,6 @@ function MigrationsPage() {
       html`<${List} label="User migrations" noun="migrations" of=${migrations} pages=${asked.pages} columns=${COLUMNS}
         linkOf=${({ id }: Migration) => linkTo(['migrations', id])} empty=${html`<${Empty} icon="imports" next=${link}>No user migrations yet. Import users from a spreadsheet.<//>`} />`}<//>
   <//>`;
-}
-
-function usePolling(asked: Asked<unknown>, of: readonly Migration[]): void {
-  useEffect(() => {
-    const timer = of.some(({ status }) => status === 'RUNNING') ? setTimeout(asked.reload, RELOAD_MS) : undefined;
-    return () => clearTimeout(timer);
-  }, [asked.data, asked.failure]);
 }
 
 /** How the rows have come out so far, as a bar of three colours and in words. */
@@ -110,7 +103,7 @@ function MigrationPage({ id }: { id: string }) {
   const asked = usePages(isAll ? MigrationRowsDocument : RejectedRowsDocument, { id });
   const current = asked.data?.migration;
   const isRunning = current?.status === 'RUNNING';
-  usePolling(asked, current ? [current] : []);
+  usePolling(asked, isRunning);
   const { run, isBusy, failure } = useAction();
   const cancel = async () => {
     await mutate(CancelUserMigrationDocument, { id });
@@ -136,11 +129,11 @@ function MigrationPage({ id }: { id: string }) {
     <${Found} asked=${asked} noun="user migration">${(migration: MigrationAndRows) => {
       const { status, success, createdAt, finishedAt, createdBy, dryRun } = migration;
       const tabs = [
-        ['', 'Not created', rejected],
+        ['', dryRun ? 'Would not be created' : 'Not created', rejected],
         ['all', 'All rows', success + rejected],
       ];
       return html`
-        <p class="link" role="status"><${Status} status=${status} /> ${dryRun && 'No user was created.'}</p>
+        <p class="link" role="status"><${Status} status=${status} /> ${dryRun && 'This was a check: nothing is saved.'}</p>
         <${Outcome} migration=${migration} />
         ${status in ENDS && html`<p class="warning">${ENDS[status]}: users created so far are kept, and later rows have no outcome.</p>`}
         ${!isRunning && rejected > 0 && mayAct && html`<${Corrections} migration=${migration} file=${file} />`}

@@ -20,7 +20,7 @@ import { toast } from '../kit/overlay.ts';
 import { Answer, type Asked, Empty, FailureBox, may, Needs, Page, restoreFocus, useAction, useAsk } from '../kit/page.ts';
 import { Named, useName } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
-import { Badge, clock, counted, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
+import { Badge, CopyLink, clock, counted, Id, LinkBadge, lasting, Time } from '../kit/text.ts';
 import { countOf, filtersOf, longest, midnight, type Part, type Transaction, typeWords, useUpdates, waitsFor } from '../kit/transactions.ts';
 import { linkTo, place } from '../router.ts';
 
@@ -197,7 +197,7 @@ function GroupPane({ of, onMarked }: { of: Group; onMarked: () => void }) {
   }, []);
   const waits = asked.data?.[0] && kind === 'STUCK' && html`<p>The oldest waits for ${waitsFor(asked.data[0])}.</p>`;
   return html`<section class="card" aria-label="Group">
-    <div class="head"><h2 ref=${heading} tabindex="-1"><${Title} of=${of} /></h2><a href=${linkTo(['overview'])} aria-label="Close the group"><${Icon} name="close" /></a></div>
+    <div class="head"><h2 ref=${heading} tabindex="-1"><${Title} of=${of} /></h2><span class="actions"><${CopyLink} /><a href=${linkTo(['overview'])} aria-label="Close the group"><${Icon} name="close" /></a></span></div>
     <p class="muted">Since <${Time} at=${since} isAbsolute /></p>
     ${attempts.data && html`<p><${AttemptsLine} subject=${id} of=${attempts.data} /></p>`}${waits}
     ${isTransactions && html`<${Answer} asked=${asked}>${(rows: Transaction[]) => html`<${Table} label="Transactions of the group" columns=${TRANSACTIONS} rows=${rows} linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} />`}<//>`}

@@ -1,3 +1,4 @@
+import type { ComponentChildren as Content } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, failureOf, mutate } from '../api.ts';
 import { CreateWalletRuleDocument, PreviewWalletRuleDocument, ReplaceWalletRuleDocument, WalletRuleDocument } from '../generated/graphql.ts';
@@ -181,13 +182,19 @@ export function RuleEditor({ walletId, rule, chain, networks, restored, onSaved 
   };
   const own = ownPart(draft);
   const currencyId = draft.fields.networkCurrencyId ?? '';
+  const asksWhy = restoring ? `Why is version ${restoring.version} restored?` : 'Reason for the change';
+  const why =
+    rule &&
+    isDirty &&
+    html`<${Input} label=${asksWhy} maxlength="1024" required=${restoring !== undefined} issue=${issueAt(issues, 'reason')}
+      hint=${`The history keeps it.${restoring ? '' : ' May be empty.'}`} value=${reason} onInput=${setReason} />`;
   return html`<div class="sides">
     <div><p class="sentence" aria-label="What the rule does"><${Sentence} ...${{ draft, walletId }} /></p>
     <form class="card" ref=${form} autocomplete="off" aria-label="Rule" onSubmit=${(event: Event) => {
       event.preventDefault();
       void run(submit);
     }}>
-      ${restoring && html`<${Restoring} ...${{ restoring, base, draft }} onDiscard=${() => [setDraft(base.draft), setRestoring(undefined)]} />`}
+      ${restoring && html`<${Restoring} ...${{ restoring, base, draft }} onDiscard=${() => [setDraft(base.draft), setRestoring(undefined)]}>${why}<//>`}
       <${FailureBox} failure=${failure} issues=${issues.map(({ path, message }) => ({ path: [nameOf(path)], message }))} />
       <fieldset class="plain" disabled=${!may('wallet-rules:write')}>
         ${fields((path) => !path.includes('.'))}
@@ -202,12 +209,7 @@ export function RuleEditor({ walletId, rule, chain, networks, restored, onSaved 
         <h2>Approvals</h2>
         <${Check} label="Others must sign and approve" checked=${isApproved} onChange=${approve} />
         ${isApproved && fieldsIn(APPROVALS)}
-        ${
-          rule &&
-          isDirty &&
-          html`<${Input} label=${restoring ? `Why is version ${restoring.version} restored?` : 'Reason for the change'} maxlength="1024" required=${restoring !== undefined}
-          hint=${`The history keeps it.${restoring ? '' : ' May be empty.'}`} issue=${issueAt(issues, 'reason')} value=${reason} onInput=${setReason} />`
-        }
+        ${!restoring && why}
         <p class="actions sticky"><button type="submit" class="primary" disabled=${isBusy}>${rule ? 'Save' : 'Create the rule'}</button>
           <span role="status">${isDirty && 'Not saved yet.'}</span></p>
       </fieldset>
@@ -263,16 +265,15 @@ function Doubts({ walletId, base, draft, warnings, points, act, onClose }: Doubt
 
 const Points = ({ of }: { of: readonly string[] }) => html`<ul class="changes" aria-label="Less protection">${of.map((point) => html`<li>${point}</li>`)}</ul>`;
 
-/** Says that the form is filled from an older version, and what would change. */
-function Restoring({ restoring, base, draft, onDiscard }: { restoring: Restored; base: Base; draft: Draft; onDiscard: () => void }) {
+/** Says that the form is filled from an older version, what would change, and asks why. */
+function Restoring({ restoring, base, draft, onDiscard, children }: { restoring: Restored; base: Base; draft: Draft; onDiscard(): void; children: Content }) {
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     box.current?.focus();
     box.current?.scrollIntoView({ block: 'center' });
   }, [restoring]);
-  return html`<section class="warning restoring" aria-label="Restoring" ref=${box} tabindex="-1"><p><b>Version ${restoring.version} is in the form, and not saved yet.</b>
-      It changes:</p>
-    <${Differences} before=${base.draft} after=${draft} />
+  return html`<section class="warning restoring" aria-label="Restoring" ref=${box} tabindex="-1"><p><b>Version ${restoring.version} is in the form, and not saved yet.</b> It changes:</p>
+    <${Differences} before=${base.draft} after=${draft} />${children}
     <p class="actions"><button type="submit" class="primary">Save it as version ${(base.version ?? 0) + 1}</button><button type="button" onClick=${onDiscard}>Keep version ${base.version}</button></p></section>`;
 }
 

@@ -144,7 +144,7 @@ const isBeside = (path: string) => ['name', 'networkId', 'priority'].includes(pa
 /** What a version changed: both sentences, the members that no sentence has, the status, and why. */
 function Change({ row, before, walletId }: { row: Version; before: Version | undefined; walletId: string }) {
   const draft = draftOfVersion(row);
-  const why = row.reason && html`<p class="reason">“${row.reason}”</p>`;
+  const why = row.reason && html`<p class="muted">“${row.reason}”</p>`;
   if (row.deleted) return 'The rule was deleted with its wallet.';
   if (!before) return html`<p>${row.version === 1 ? 'Created.' : 'Saved.'} <${Sentence} ...${{ draft, walletId }} /></p>${why}`;
   const old: Draft = draftOfVersion(before);

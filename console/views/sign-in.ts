@@ -46,7 +46,7 @@ export function SignIn() {
       ${
         isApi
           ? input('clientSecret', 'Client secret', { type: 'password', autocomplete: 'new-password' })
-          : html`${input('username', 'Username', { autocomplete: 'username' })}${input('password', 'Password', { type: 'password', autocomplete: 'current-password' })}`
+          : html`${input('username', 'Username', { autocomplete: 'username', autocapitalize: 'none' })}${input('password', 'Password', { type: 'password', autocomplete: 'current-password' })}`
       }<//>
     <p class="links">
       ${isOfLink && html`<button type="button" class="plain" onClick=${() => setAsked(true)}>Use another client id</button>`}

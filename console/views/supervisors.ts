@@ -26,7 +26,7 @@ import { viewer } from '../session.ts';
 const ROLES = Object.entries({
   viewer: 'Viewer: reads',
   operator: 'Operator: reads and changes',
-  admin: 'Admin: also clients, supervisors, audit and erasure',
+  admin: 'Admin: may do everything',
 });
 const NEW_PASSWORD = { type: 'password', autocomplete: 'new-password', hint: 'At least 8 characters. The person can change it after signing in.' };
 
@@ -62,7 +62,7 @@ function NewSupervisor({ done }: { done: Done<Supervisor> }) {
   const submit = async () => (given.role === 'admin' ? setAsking(true) : create());
   return html`${isAsking && html`<${Confirm} ...${toAdmin(given.username)} verb="Create an admin" act=${create} onClose=${() => setAsking(false)} />`}
     <${Form} ...${action} verb="Create the supervisor" act=${submit}>
-    ${input('username', 'Username', { maxlength: 255 })}${input('password', 'First password', NEW_PASSWORD)}
+    ${input('username', 'Username', { maxlength: 255, autocapitalize: 'none' })}${input('password', 'First password', NEW_PASSWORD)}
     <${Select} label="Role" value=${given.role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} /><//>`;
 }
 

@@ -215,6 +215,8 @@ function TransactionsPage() {
   const csv = html`<button type="button" onClick=${() => saveCsv([...columns, HASH], rows)}><${Icon} name="download" />Download CSV</button>`;
   const pause = html`<button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Resume' : 'Pause'}</button>`;
   const status = html`<span class="link muted" role="status">${!isPaused && html`<${LinkBadge} link=${link} />`} ${seen} ${isPaused ? 'Paused. The list stays as it is.' : notice}</span>`;
+  // Beside numbers that a time limits, the one that it does not limit says so.
+  const textIn = (value: Listed, text: string) => (value === 'STUCK' && (filter.updatedSince ?? filter.updatedUntil) ? `${text}, any time` : text);
   const isShown = (value: Listed) => (value !== 'CONFLICT' && value !== 'FLAGGED') || value === part || counts.data?.[value].totalCount !== 0;
   return html`<${Page} title="Transactions" actions=${html`${status} ${pause} ${rows.length > 0 && csv}`}>
     <form class="filters" role="search" aria-label="Transactions" onSubmit=${(event: Event) => event.preventDefault()}>
@@ -230,7 +232,7 @@ function TransactionsPage() {
     </form>
     <${Chips} says="Filters:" chips=${chips} />
     <${Tabs} label="Status" value=${part} onChange=${(value: string) => change('status', value)}
-      tabs=${PARTS.filter(([value]) => isShown(value)).map(([value, text]) => [value, text, countOf(counts.data, countedIn(value))])} />
+      tabs=${PARTS.filter(([value]) => isShown(value)).map(([value, text]) => [value, textIn(value, text), countOf(counts.data, countedIn(value))])} />
     ${part === 'STUCK' && query.get('since') && html`<p class="muted">All that are stuck, whenever they were reported: the filter by time applies to the other tabs.</p>`}
     <${FailureBox} failure=${failure} retry=${retry} />
     ${!isRead && !failure && html`<${Skeleton} />`}

@@ -18,6 +18,11 @@ import { describeReal } from '../support/services/real.ts';
 const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
 const open = beforeTests(() => openConsole(browser, p));
 
+/** Whether a toast is shown, and lies over no part of an open sheet, of the bar of a phone, or of a bar of buttons. */
+const TOAST_IS_FREE = `(() => { const toast = document.querySelector('.toasts').getBoundingClientRect();
+  return toast.height > 0 && [...document.querySelectorAll('dialog[open], .bar, h1')].every((of) => {
+    const { top, bottom } = of.getBoundingClientRect(); return bottom <= toast.top + 1 || top >= toast.bottom; }); })()`;
+
 describeReal('chromium', 'administration in the console', () => {
   it('creates a client, shows its secret once, and rotates it with an hour of overlap', async () => {
     const page = await beginAt(open, p.demo, '#/clients');
@@ -106,6 +111,7 @@ describeReal('chromium', 'administration in the console', () => {
     await page.getByRole('button', { name: 'New supervisor' }).click();
     const sheet = page.getByRole('dialog');
     await sheet.getByLabel('Username').fill(username);
+    expect(await sheet.getByLabel('Username').getAttribute('autocapitalize')).toBe('none');
     await sheet.getByLabel('First password').fill('short');
     await sheet.getByRole('button', { name: 'Create the supervisor' }).click();
     await sheet.getByText('First password must have 8 to 1024 characters', { exact: false }).waitFor();
@@ -120,6 +126,10 @@ describeReal('chromium', 'administration in the console', () => {
     await sheet.getByText(/^Locked until .+ after wrong passwords\./).waitFor();
     await sheet.getByRole('button', { name: 'Unlock' }).click();
     await page.getByText(`${username} is unlocked.`).waitFor();
+    await expect.poll(() => page.evaluate(TOAST_IS_FREE), SOON).toBe(true);
+    await sheet.getByRole('button', { name: 'Copy link' }).click();
+    await sheet.getByText('Copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(page.url());
     const records = sheet.getByRole('link', { name: /^5 wrong passwords since .+ from 127\.0\.0\.1$/ });
     await expect.poll(() => records.count(), SOON).toBe(1);
     await sheet.getByText(/^Not locked any more\. The last lock would have lasted until .+/).waitFor();
@@ -129,6 +139,9 @@ describeReal('chromium', 'administration in the console', () => {
     const asked = page.getByRole('dialog', { name: `Make ${username} an admin?` });
     await asked.getByRole('button', { name: 'Change the role' }).click();
     await page.getByText(`The role of ${username} is now admin.`).waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await expect.poll(() => page.evaluate(TOAST_IS_FREE), SOON).toBe(true);
+    await page.setViewportSize({ width: 1280, height: 800 });
     const changed = sheet
       .getByRole('table', { name: 'Activity' })
       .getByRole('row')

@@ -134,14 +134,21 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('D8-18: an export of a search is asked for, shows its progress, and is downloaded as one archive', async () => {
-    const page = await beginAt(open, p.demo, '#/audit?operation=migrateUsers&changes=only');
+    const page = await beginAt(open, p.demo, '#/audit?operation=migrateUsers&changes=only&range=60');
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     const sheet = page.getByRole('dialog', { name: 'Export audit records' });
     expect(await sheet.innerText()).toContain('migrateUsers');
+    expect(await sheet.innerText()).toContain('Your own reads are among them');
+    const since = () => sheet.locator('time').first().getAttribute('datetime');
+    const sinceFirst = (await since()) ?? '';
     await sheet.getByRole('button', { name: 'Export these records' }).click();
     const made = sheet.getByRole('region', { name: /^Export [0-9a-f-]{36}$/ }).first();
     await made.getByText('Ready').waitFor();
     await made.getByText('0 of 0 records').waitFor();
+    // What the panel shows is what was asked for.
+    expect(await since()).toBe(sinceFirst);
+    const asked = made.locator('dl time').first();
+    expect(Date.parse((await asked.getAttribute('datetime')) ?? '')).toBe(Date.parse(sinceFirst));
     expect(await made.innerText()).toMatch(/Only\s+Changes/);
     expect(await made.innerText()).not.toMatch(/\b(?:true|false)\b/);
     for (let times = 0; times < 2; times += 1) {
@@ -186,10 +193,21 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(query.has('range')).toBe(false);
     expect(Math.abs(Date.parse(query.get('since') ?? '') - before)).toBeLessThan(600_000);
     await rejected.getByRole('button', { name: 'Get a token' }).click();
-    await page.getByRole('dialog', { name: 'Get a token' }).waitFor();
+    const opened = page.getByRole('dialog', { name: 'Get a token' });
+    await opened.waitFor();
     await expect.poll(() => page.url(), SOON).toContain('record=');
     const { hash } = new URL(page.url());
     const [, record = ''] = /record=([^&]*)/.exec(hash) ?? [];
+    // The link of the open request leads to that request, and its period is kept too.
+    await opened.getByRole('button', { name: 'Copy link' }).click();
+    await opened.getByText('Copied').waitFor();
+    const toRecord = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(toRecord).toMatch(/[?&]since=/);
+    expect(toRecord).not.toContain('range=');
+    await goTo(page, '#/accounts');
+    await goTo(page, new URL(toRecord).hash);
+    await opened.getByText('POST /v2/oauth/token').waitFor();
+    await page.keyboard.press('Escape');
     await goTo(page, '#/accounts');
     // In a search that does not list it.
     await page.evaluate(`location.hash = '#/audit?path=/v1/none&record=${record}'`);

@@ -62,6 +62,19 @@ describeReal('chromium', 'the layout of the console', () => {
     expect((await page.locator('.side').boundingBox())?.width).toBe(220);
   });
 
+  it('names no keys where there is no keyboard', async () => {
+    await using own = await openConsole(browser, p, {
+      hasTouch: true,
+      isMobile: true,
+      viewport: { width: 390, height: 844 },
+    });
+    await signIn(own.page, p.demo);
+    await own.page.getByRole('button', { name: 'Menu' }).click();
+    await own.page.getByRole('button', { name: 'Find' }).waitFor();
+    expect(await own.page.locator('kbd').isVisible()).toBe(false);
+    expect(await open.page.locator('kbd').isVisible()).toBe(true);
+  });
+
   it('remembers the colour scheme and the time zone in the browser', async () => {
     const page = await beginAt(open, p.demo, `#/accounts/${p.demo.account_id}`);
     const time = page.locator('main time').first();

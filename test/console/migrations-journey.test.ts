@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { beginAt, openConsole, signIn, signOut, useConsole } from '../support/console/console-page.ts';
+import { beginAt, goTo, openConsole, SOON, signIn, signOut, useConsole } from '../support/console/console-page.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { takePicture } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -71,7 +71,8 @@ describeReal('chromium', 'user migrations in the console', () => {
     // The server decides the same without saving anything; then the rows are corrected in the browser.
     await button(page, 'Check without saving').click();
     await page.getByText('6 of 6 rows: 2 would be created 1 skipped 3 failed').waitFor();
-    await page.getByText('No user was created.').waitFor();
+    await page.getByText('This was a check: nothing is saved.').waitFor();
+    await button(page, 'Would not be created 4').waitFor();
     const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download these rows').click()]);
     expect(download.suggestedFilename()).toBe('users-to-correct.csv');
     const rejected = [BLANK_WALLET, TOO_MANY, NOBODY, STRAY];
@@ -120,6 +121,14 @@ describeReal('chromium', 'user migrations in the console', () => {
       ['0xa3', 'c@x.y', 'x'],
     ]);
 
+    // The audit tells a check from an import.
+    await p.service.context.auditWriter.flush();
+    await goTo(page, '#/audit?operation=startUserMigration');
+    const operations = cells(page, 'Audit records').locator('tbody button.plain');
+    await expect
+      .poll(async () => [...new Set(await operations.allInnerTexts())].sort(), SOON)
+      .toEqual(['Check a user migration', 'Start user migration']);
+
     // Another session knows the migration, and is given the file again.
     await signOut(page);
     await signIn(page, p.demo);
@@ -151,6 +160,37 @@ describeReal('chromium', 'user migrations in the console', () => {
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 
+  it('the next action is in sight on a phone, and covers no field where a keyboard leaves little height', async () => {
+    const page = await beginAt(open, p.demo, '#/migrations/new');
+    const rows = Array.from({ length: 8 }, (_, at) => `0xd${at},d${at}@x.y,maybe\n`).join('');
+    await choose(page, 'phone.csv', `wallet_address,email,kyc_sent\n${rows}`);
+    const apply = button(page, 'Apply corrections');
+    await apply.waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByLabel('Wallet address of line 3').fill('0xd9');
+    const box = await apply.boundingBox();
+    expect(box && box.y + box.height).toBeLessThanOrEqual(844);
+    expect(await apply.isEnabled()).toBe(true);
+    await page.setViewportSize({ width: 390, height: 500 });
+    const field = page.getByLabel('Wallet address of line 8');
+    await field.focus();
+    const cover = `(() => { const { left, top, bottom } = document.activeElement.getBoundingClientRect();
+      const seen = document.elementFromPoint(left + 8, (top + bottom) / 2);
+      return seen === document.activeElement ? 'nothing' : (seen?.outerHTML ?? 'the end of the window').slice(0, 120); })()`;
+    expect(await page.evaluate(cover)).toBe('nothing');
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+    await page.evaluate("document.activeElement.scrollIntoView({ block: 'end' })");
+    expect(await page.evaluate(cover)).toBe('nothing');
+    // What follows the corrections is in sight once there is nothing to correct.
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (let line = 2; line <= 9; line += 1) await page.getByLabel(`Kyc sent of line ${line}`).selectOption('true');
+    await apply.click();
+    await page.getByText('No problems found in the file.').waitFor();
+    const next = await button(page, 'Check without saving').boundingBox();
+    expect(next && next.y + next.height).toBeLessThanOrEqual(844);
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
   it('a file that is not a CSV of users is rejected with what to change, before anything is sent', async () => {
     const page = await beginAt(open, p.demo, '#/migrations/new');
     await choose(page, 'sizes.csv', 'colour;size\nred;1\n');
@@ -173,6 +213,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     await p.service.context.migrationJobs.stop();
     await page.getByRole('link', { name: 'Import users' }).first().click();
     await choose(page, 'longer.csv', LONGER);
+    await expect.poll(() => button(page, 'Import without checking').isEnabled(), SOON).toBe(true);
     await button(page, 'Import without checking').focus();
     await page.keyboard.press('Enter');
     await page.getByText('0 of 1,000 rows').waitFor();

@@ -194,6 +194,8 @@ describeReal('chromium', 'the overview', () => {
     await page.getByLabel('Id or hash').fill('0xfe');
     await expect.poll(() => idsOf(page), SOON).toEqual([early]);
     await beginAt(open, p.demo, '#/overview');
+    // An hour that is pointed at has numbers of its own.
+    await page.mouse.move(0, 0);
     await expect.poll(() => page.locator('figure').innerText(), SOON).toMatch(/Done\s+0\s+Failed\s+[12]\s+Open\s+2/);
     const [id = ''] = await registered(p, 1);
     await applied(p, id, 4, { updated_at: ago(0) });
@@ -209,6 +211,8 @@ describeReal('chromium', 'the overview', () => {
     const today = page.getByRole('button', { name: 'Today' });
     expect(await today.getAttribute('aria-pressed')).toBe('true');
     await expect.poll(() => tab('Started').innerText(), SOON).toMatch(/0$/);
+    // Its number is not of today, and says so.
+    await expect.poll(() => tab('Stuck over an hour').innerText(), SOON).toMatch(/^Stuck over an hour, any time\s2$/);
     await tab('Stuck over an hour').click();
     await expect.poll(async () => (await idsOf(page))[0], SOON).toBe(stuck);
     await expect.poll(() => tab('Stuck over an hour').innerText(), SOON).toMatch(/2$/);
@@ -226,6 +230,7 @@ describeReal('chromium', 'the overview', () => {
     await page.getByRole('button', { name: 'Clear all' }).click();
     await expect.poll(() => chips.count(), SOON).toBe(0);
     await expect.poll(() => tab('Started').innerText(), SOON).toMatch(/1$/);
+    expect(await tab('Stuck over an hour').innerText()).not.toContain('any time');
     expect(await today.getAttribute('aria-pressed')).toBe('false');
     await tab('All').click();
     await page.getByText('More filters').click();

@@ -198,7 +198,7 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await button('Restore version 1').click();
     const restoring = page.getByRole('region', { name: 'Restoring' });
     await restoring.getByText('Approvals required').waitFor();
-    await restoring.getByText('Version 1 is in the form, and not saved yet.').waitFor();
+    await restoring.getByText('Version 1 is in the form, and not saved yet. It changes:').waitFor();
     const seen =
       '(() => { const { top, bottom } = document.activeElement.getBoundingClientRect(); return [document.activeElement.ariaLabel, top >= 0 && bottom <= innerHeight]; })()';
     await expect.poll(() => page.evaluate(seen), SOON).toEqual(['Restoring', true]);
@@ -208,13 +208,16 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     );
     expect(await page.getByLabel('Approvals required').inputValue()).toBe('2');
     await expectAccessible();
-    await save();
-    const reason = page.getByLabel('Why is version 1 restored?');
+    const saveIt = restoring.getByRole('button', { name: 'Save it as version 3' });
+    await saveIt.click();
+    // The reason is asked for beside the button.
+    const reason = restoring.getByLabel('Why is version 1 restored?');
+    expect(await page.getByLabel('Reason for the change').count()).toBe(0);
     expect(
       await reason.evaluate((of) => (of as unknown as { validity: { valueMissing: boolean } }).validity.valueMissing),
     ).toBe(true);
     await reason.fill('Ticket 7: it must wait again.');
-    await save();
+    await saveIt.click();
     await page.getByText('Saved as version 3.').waitFor();
     await activity.getByText('“Ticket 7: it must wait again.”').waitFor();
     await restoring.waitFor({ state: 'detached' });
