@@ -191,6 +191,24 @@ describeReal('python', 'an audit export as a job', () => {
     expect(await verifiedByScript(path, checkpoints, folder.path)).toMatchObject({ code: 0 });
   });
 
+  it('D8-18: ends without the records that arrive once it has begun, although they are of its period', async () => {
+    const { db } = p.service.context.database;
+    const process = auditProcess(db, join(folder.path, 'late'), sealsTo(db, checkpoints));
+    const arrive = async (count: number) => {
+      const at = new Date(Date.now() - 60_000).toISOString();
+      process.spool(Array.from({ length: count }, () => ({ ...own(0), at, path: '/v1/late' })));
+      await process.drain();
+    };
+    await arrive(3);
+    const { id } = await arranged({ filter: { pathPrefix: '/v1/late' } });
+    await jobs().iterate(AbortSignal.abort());
+    expect(await shownExport(p, token, id)).toMatchObject({ status: 'RUNNING', total: 3 });
+    await arrive(2);
+    await jobs().iterate(AbortSignal.timeout(10_000));
+    expect(await shownExport(p, token, id)).toMatchObject({ status: 'READY', records: 3 });
+    await process.stop();
+  });
+
   /** Stores an export that the service does not take, for jobs that the test runs. */
   async function arranged({ asked, filter, more = '' }: { asked?: unknown; filter: object; more?: string }) {
     const { context } = p.service;

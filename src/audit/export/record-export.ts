@@ -225,9 +225,9 @@ class AuditExport {
     let head = (await heads.next()).value;
     let before = -1;
     for (
-      let next = await this.#nextMatch(chain, written.done);
+      let next = await this.#nextMatch(chain, written.done, last);
       next !== undefined;
-      next = await this.#nextMatch(chain, written.done)
+      next = await this.#nextMatch(chain, written.done, last)
     ) {
       for (; head && head.index < next; head = (await heads.next()).value) {
         before = Math.max(before, head.index);
@@ -239,12 +239,16 @@ class AuditExport {
     }
   }
 
-  /** Returns the index of the next record of the filter in a chain; undefined if there is none. */
-  async #nextMatch(chain: string, after: number): Promise<number | undefined> {
+  /**
+   * Returns the index of the next record of the filter in a chain, undefined if there is none. Those that have come since
+   * the export was planned are not part of it.
+   */
+  async #nextMatch(chain: string, after: number, last: number): Promise<number | undefined> {
     const [next] = await this.#unscoped().raw(
       (sql) => sql<{ index: string }>`
         select chain_index as index from audit_records
-        where chain_id = ${chain} and chain_index > ${after} and ${this.#matches()} order by chain_index limit 1`,
+        where chain_id = ${chain} and chain_index between ${after + 1} and ${last} and ${this.#matches()}
+        order by chain_index limit 1`,
     );
     return next && Number(next.index);
   }
