@@ -45,7 +45,7 @@ export function notePresence(key: string): void {
   const nowTick = performance.now();
   if (nowTick > presentUntilTick) {
     present.clear();
-    slow.clear();
+    if (nowTick >= restUntilTick) slow.clear();
     presentUntilTick = nowTick + PRESENT_MS;
   }
   present.add(key);
@@ -111,7 +111,7 @@ async function serveSlice(key: string, queue: Queue): Promise<void> {
   slow.delete(key);
   if (tookMs < LONG_MS || present.size < 2) return;
   slow.add(key);
-  restUntilTick = performance.now() + tookMs - SLICE_MS;
+  restUntilTick = Math.max(restUntilTick, performance.now() + tookMs - SLICE_MS);
 }
 
 const rawJson = JSON as unknown as { isRawJSON(value: object): boolean };

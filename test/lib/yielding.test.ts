@@ -128,6 +128,22 @@ it('D6-26: workers whose pieces cannot be divided share one rest, however many t
   expect(ran.join('')).not.toMatch(/[ab]{3}/);
 });
 
+it('D6-26: a rest is ended neither by a shorter one nor with the interval in which workers are counted', async () => {
+  const note = () => ['a', 'b', 'c'].forEach(notePresence);
+  note();
+  const ran: string[] = [];
+  const others = async () => {
+    for (let count = 0; count < 500; count += 1) {
+      note();
+      await loop(ran, workerOf('c'), { pieces: 1, ms: 3 });
+    }
+  };
+  const long = loop(ran, workerOf('a'), { pieces: 3, ms: 1_200 });
+  await Promise.all([long, loop(ran, workerOf('b'), { pieces: 2, ms: 12 }), others()]);
+  // The first piece need not wait. After the second, a rest of 1,195 ms has time for more than 300 pieces of 3 ms.
+  expect(ran.join('').split('a')[2]?.length).toBeGreaterThan(300);
+});
+
 it('D6-25: steps of a begun request, such as the operations of a batch, keep their order', async () => {
   const ran: string[] = [];
   const step = (name: string, isBegun: boolean) =>

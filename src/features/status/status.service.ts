@@ -94,7 +94,7 @@ function worstOf(seen: readonly StatusFacts['parts'][]): StatusFacts['parts'] {
     const known = worst[part];
     const isSame = known?.state === status.state;
     const since = [known?.since, status.since].filter((time) => typeof time === 'string').sort();
-    if (isSame) worst[part] = { ...known, ...status, since: since.at(status.state === 'ok' ? -1 : 0) ?? null };
+    if (isSame) worst[part] = { ...status, ...known, since: since.at(status.state === 'ok' ? -1 : 0) ?? null };
     else if (!known || known.state === 'ok') worst[part] = status;
   }
   return worst;
