@@ -31,10 +31,11 @@ class Queue {
 
 /** The queues by the key of their worker. The keys are in the order in which they are served. */
 const queues = new Map<string, Queue>();
-/** The keys of the workers that have come in this interval, and of those whose last slice was long: these share one rest. */
-const present = new Set<string>();
-const slow = new Set<string>();
+/** The keys of workers who rest until the tick, because their last slices took too long. */
+const resting = new Set<string>();
 let restUntilTick = 0;
+/** The keys of the workers that have come in this interval. */
+const present = new Set<string>();
 const PRESENT_MS = 1_000;
 let presentUntilTick = 0;
 let isServing = false;
@@ -45,7 +46,6 @@ export function notePresence(key: string): void {
   const nowTick = performance.now();
   if (nowTick > presentUntilTick) {
     present.clear();
-    if (nowTick >= restUntilTick) slow.clear();
     presentUntilTick = nowTick + PRESENT_MS;
   }
   present.add(key);
@@ -85,11 +85,12 @@ function nextTurn(worker: Worker, isBegun: boolean): Promise<void> | undefined {
 
 async function serve(): Promise<void> {
   do {
-    await (performance.now() < restUntilTick ? delay(1) : nextIteration());
+    await (resting.size > 0 ? delay(1) : nextIteration());
     endsAtTick = performance.now() + SLICE_MS;
+    if (performance.now() >= restUntilTick) resting.clear();
     for (const [key, queue] of queues) {
       if (performance.now() >= endsAtTick) break;
-      if (!slow.has(key) || performance.now() >= restUntilTick) await serveSlice(key, queue);
+      if (!resting.has(key)) await serveSlice(key, queue);
     }
     endsAtTick = performance.now() + SLICE_MS;
   } while (queues.size > 0);
@@ -108,10 +109,9 @@ async function serveSlice(key: string, queue: Queue): Promise<void> {
   } while (!queue.isEmpty && tookMs < SLICE_MS);
   queues.delete(key);
   if (!queue.isEmpty) queues.set(key, queue);
-  slow.delete(key);
   if (tookMs < LONG_MS || present.size < 2) return;
-  slow.add(key);
-  restUntilTick = Math.max(restUntilTick, performance.now() + tookMs - SLICE_MS);
+  restUntilTick = Math.max(restUntilTick, performance.now()) + tookMs - SLICE_MS;
+  resting.add(key);
 }
 
 const rawJson = JSON as unknown as { isRawJSON(value: object): boolean };

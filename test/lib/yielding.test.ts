@@ -118,16 +118,6 @@ it('D6-26: while workers rest, others have their turns', async () => {
   expect(ran.join('')).toMatch(/ab{14,18}ab{14,18}a/);
 });
 
-it('D6-26: workers whose pieces cannot be divided share one rest, however many they are', async () => {
-  for (const key of ['a', 'b', 'c']) notePresence(key);
-  const ran: string[] = [];
-  const long = ['a', 'b'].map((key) => loop(ran, workerOf(key), { pieces: 4, ms: 60 }));
-  await Promise.all([...long, loop(ran, workerOf('c'), { pieces: 100, ms: 3 })]);
-  // After the first pieces, which show how long they take, one of them runs in each rest of 55 ms.
-  expect(ran.join('')).toMatch(/(?:[ab]c{14,18}){4}/);
-  expect(ran.join('')).not.toMatch(/[ab]{3}/);
-});
-
 it('D6-26: a rest is ended neither by a shorter one nor with the interval in which workers are counted', async () => {
   const note = () => ['a', 'b', 'c'].forEach(notePresence);
   note();
