@@ -82,7 +82,7 @@ export async function startService({
     config.databaseUrl === undefined ? await (await import('./demo/ensure-demo.ts')).ensureDemo(context) : undefined;
   context.auditWriter.start();
   await context.health.start();
-  // Whatever the first check has found: no token is issued by another clock than the database's.
+  // Even if the first health check has failed, tokens are issued by the clock of the database.
   context.clock.note(await context.clock.read());
   await context.denied.load();
   await context.changes.start();

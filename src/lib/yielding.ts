@@ -55,8 +55,8 @@ export function notePresence(key: string): void {
  * Runs a short piece of work that a caller feeds: at once, or in a later iteration of the event loop if such work has
  * run for long enough in this one, or other work of the same worker waits. Workers take turns, so that none waits for
  * long, however much the others bring; and work that cannot be divided leaves as much time to others that are present
- * as it takes beyond its slice. A further step of a request that `isBegun` goes before those that have not: what it has made of its body is
- * free sooner.
+ * as it takes beyond its slice. Further steps of requests that have begun (`isBegun`) go before the first steps of
+ * others, in the order in which they came: what the requests have made of their bodies is freed sooner.
  * @throws what has stopped the worker, if the work had to wait.
  */
 export function runCooperatively<Result>(

@@ -240,7 +240,7 @@ class AuditExport {
   }
 
   /**
-   * Returns the index of the next record of the filter in a chain, undefined if there is none. Those that have come since
+   * Returns the index of the next record of the filter in a chain; undefined if there is none. Records that arrived after
    * the export was planned are not part of it.
    */
   async #nextMatch(chain: string, after: number, last: number): Promise<number | undefined> {

@@ -17,8 +17,8 @@ declare module '../../api/graphql/kit/builder.ts' {
 }
 
 /**
- * Adds the types of networks and currencies, the queries for all of them and for a wallet's networks, and the mutation that assigns one to a
- * wallet.
+ * Adds the types of networks and currencies, the queries for all of them and for a wallet's networks, and the mutation
+ * that assigns a network to a wallet.
  */
 export function addNetworks(builder: Builder): void {
   implement(builder.objectRef<NetworkRow>('Network'), 'A network of a chain; the same for every tenant.', {

@@ -6,7 +6,10 @@ interface Waiting {
 
 /** What is known of an installation. A member is null if it cannot be read now. */
 export interface StatusFacts {
-  /** The state of each part, and since when; null if nobody knows. `code` is that of the error: a SQLSTATE, a code of Node, a reply of Redis. */
+  /**
+   * The state of each part, and since when; null if nobody knows. `code` is that of the error: a SQLSTATE, a code of
+   * Node, a reply of Redis.
+   */
   parts: Readonly<Record<string, { state: string; since: string | null; code?: string | undefined }>>;
   lag: readonly (Waiting & { group: string; topic: string })[] | null;
   dead_letters: readonly (Waiting & { topic: string })[] | null;
