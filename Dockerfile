@@ -17,7 +17,8 @@ LABEL org.opencontainers.image.title="Portcullis" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-ENV NODE_ENV=production DATA_DIR=/data
+# Compiled code is kept from the first file on: without it, Node loads its compiler of TypeScript in every process.
+ENV NODE_ENV=production DATA_DIR=/data NODE_COMPILE_CACHE=/tmp/node-compile-cache
 WORKDIR /app
 COPY --from=install /app/node_modules ./node_modules
 COPY --from=install /app/console ./console
@@ -42,5 +43,6 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.ADMIN_PORT || 4001) + '/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Without the base image's script in between, the first process is what the command names, and gets the signals.
 ENTRYPOINT []
-# The heap fits a memory limit of 1 GiB; young objects of busy requests die before they are copied.
-CMD ["node", "--max-old-space-size=736", "--max-semi-space-size=32", "--disable-warning=ExperimentalWarning", "src/main.ts"]
+# The heap fits a memory limit of 1 GiB; young objects of busy requests die before they are copied. Each thread of V8 has
+# memory of its own, and one process uses one core.
+CMD ["node", "--max-old-space-size=736", "--max-semi-space-size=32", "--v8-pool-size=2", "--disable-warning=ExperimentalWarning", "src/main.ts"]

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
@@ -36,6 +37,9 @@ export interface Server {
 export interface DemoFile extends Demo {
   webhook: { username: string; password: string };
 }
+
+/** Where every server keeps compiled code, as the product's image and `npm start` have it. */
+const COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
 
 /** The variables of the product's surroundings: nothing of the caller's own reaches it. */
 export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.ProcessEnv {
@@ -74,7 +78,8 @@ interface ServerOptions {
 
 /** Starts a server and returns when it is ready. */
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { command = process.execPath, args, env, url, ready = '/health', logPath } = options;
+  const { command = process.execPath, args, url, ready = '/health', logPath } = options;
+  const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...options.env };
   const log = openSync(logPath, 'w');
   const startedAt = performance.now();
   const child = spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', log, log] });
@@ -170,7 +175,7 @@ function startArguments({ DATABASE_URL }: ServerAddresses = {}): string[] {
 function npmCommand(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   return String(scripts.start)
-    .replace(/^exec /, '')
+    .replace(/^.*exec /, '')
     .split(' ');
 }
 

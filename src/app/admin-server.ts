@@ -4,7 +4,7 @@ import { createServer } from '../gateway/exchange/node-http.ts';
 import { isReady, type Readiness } from '../platform/health.ts';
 
 /** How often a timer measures the delay of the event loop: each time wakes a process at rest. */
-const LAG_TIMER_MS = 50;
+const LAG_TIMER_MS = 100;
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /**

@@ -68,7 +68,11 @@ it('the image runs in production as a numeric user without root rights', () => {
   expect(only(image, 'USER').text).toMatch(/^[1-9]\d*:[1-9]\d*$/);
   const after = image.slice(image.indexOf(only(image, 'USER'))).map(({ name }) => name);
   expect(after).not.toContain('RUN');
-  expect(only(image, 'ENV').words).toEqual(['NODE_ENV=production', 'DATA_DIR=/data']);
+  expect(only(image, 'ENV').words).toEqual([
+    'NODE_ENV=production',
+    'DATA_DIR=/data',
+    'NODE_COMPILE_CACHE=/tmp/node-compile-cache',
+  ]);
   expect(only(image, 'VOLUME').text).toBe('/data');
 });
 

@@ -6,13 +6,13 @@ import { adminServer } from '../../src/app/admin-server.ts';
 import { scrape } from '../support/observability/scrape.ts';
 
 const STALL_MS = 300;
-/** In which a timer of 50 ms turns the loop ten times. */
+/** In which a timer of 100 ms turns the loop five times. */
 const REST_MS = 500;
 
 /** How often the event loop has turned so far. */
 const turns = () => performance.nodeTiming.uvMetricsInfo.loopCount;
 
-it('D1-03: the metrics tell a stall of the event loop once, and measuring it wakes a process at rest twenty times a second', async () => {
+it('D1-03: the metrics tell a stall of the event loop once, and measuring it wakes a process at rest ten times a second', async () => {
   const server = adminServer(() => ({ status: 'ok', checks: { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' } }));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -26,12 +26,12 @@ it('D1-03: the metrics tell a stall of the event loop once, and measuring it wak
     await lag();
     const before = turns();
     await delay(REST_MS);
-    expect(turns() - before).toBeLessThan(40);
+    expect(turns() - before).toBeLessThan(20);
     await lag();
-    await delay(100);
+    await delay(200);
     const untilTick = performance.now() + STALL_MS;
     while (performance.now() < untilTick);
-    await delay(100);
+    await delay(200);
     const stalled = await lag();
     expect(stalled('max')).toBeGreaterThan(0.9 * STALL_MS);
     expect(stalled('p99')).toBeGreaterThan(0.9 * STALL_MS);

@@ -4,7 +4,7 @@ import type { Store } from '../health.ts';
 
 /** How much is buffered until it is written: less than pino writes at once. */
 const MAX_BUFFERED_BYTES = 16 * 1024 - 1;
-const FLUSH_EVERY_MS = 200;
+const FLUSH_AFTER_MS = 200;
 
 /** A log with a method that writes its buffered lines at once. */
 export interface FlushableLog extends Log {
@@ -25,14 +25,22 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
   if (process.stdout.isTTY) {
     const { default: pretty } = await import('pino-pretty');
     const stream = pretty({ ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
-    return withFlush(pino(options, stream), () => undefined);
+    return { ...withFields(pino(options, stream), (fields) => fields), flush: () => undefined };
   }
   const destination = pino.destination({ dest: 1, sync: false, minLength: MAX_BUFFERED_BYTES });
-  // Without this, lines would wait until later ones fill the buffer.
-  setInterval(() => destination.flush(), FLUSH_EVERY_MS).unref();
   const flush = () => destination.flushSync();
   process.once('exit', flush);
-  return withFlush(pino(options, destination), flush);
+  let flushing: NodeJS.Timeout | undefined;
+  const flushSoon = () => {
+    flushing = undefined;
+    destination.flush();
+  };
+  const written = withFields(pino(options, destination), (fields) => {
+    // Without this, lines would wait until later ones fill the buffer.
+    flushing ??= setTimeout(flushSoon, FLUSH_AFTER_MS).unref();
+    return fields;
+  });
+  return { ...written, flush };
 }
 
 /** The members of an error in a log line. Any other may hold what the error is about: a row, or a response. */
@@ -43,10 +51,6 @@ function shownError(error: unknown): unknown {
   const shown = Object.entries(error).filter(([name]) => SHOWN.includes(name));
   const { aggregateErrors: all } = error;
   return { ...Object.fromEntries(shown), ...(Array.isArray(all) && { aggregateErrors: all.map(shownError) }) };
-}
-
-function withFlush(logger: Log, flush: () => void): FlushableLog {
-  return { ...withFields(logger, (fields) => fields), flush };
 }
 
 const EVERY_MS = 60_000;

@@ -8,7 +8,7 @@ export const ROOT = resolve(import.meta.dirname, '../../..');
 
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } };
 /** What `npm start` passes to Node. */
-const START = scripts.start.replace(/^exec node /, '').split(' ');
+const START = scripts.start.replace(/^.*exec node /, '').split(' ');
 
 const CLI = 'src/cli/portcullis.ts';
 /** What the first line of the command line's program passes to Node. */
