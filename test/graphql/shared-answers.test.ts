@@ -53,7 +53,7 @@ function watchedLog(log: EventLog): EventLog {
     });
   };
   return {
-    headSeq: (nodeId) => watched(log.headSeq(nodeId)),
+    headSeqs: (nodeIds) => watched(log.headSeqs(nodeIds)),
     oldestSeq: (nodeId) => watched(log.oldestSeq(nodeId)),
     readEvents: async (...place) => {
       const events = await watched(log.readEvents(...place));

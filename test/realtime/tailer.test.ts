@@ -23,6 +23,27 @@ describe('the tailer of a node', () => {
     expect(log.reads).toBe(after);
   });
 
+  it('D6-10: one poll asks for all tenants, and reads only the logs that have grown without a wake-up', async () => {
+    const { log, clock, streams, subscribe } = modelStreams();
+    const tenants = Array.from({ length: 100 }, (_, n) => `tenant ${n}`);
+    const readers = tenants.map((nodeId) => new Reader(subscribe({ nodeId })));
+    await settle();
+    const readsOf = async (ms: number) => {
+      const before = log.reads;
+      clock.advance(ms);
+      await settle();
+      return log.reads - before;
+    };
+    expect([await readsOf(1_000), await readsOf(1_000)]).toEqual([1, 1]);
+    log.append('tenant 7', 2);
+    expect(await readsOf(1_000)).toBe(2);
+    expect(readers.flatMap((reader, n) => (reader.seqs.length > 0 ? [[n, reader.seqs]] : []))).toEqual([
+      [7, seqs(1, 2)],
+    ]);
+    streams.stop();
+    expect(clock.timers).toBe(0);
+  });
+
   it('D6-10: never has two reads in progress; wake-ups during a read cause one more', async () => {
     const { log, subscribe, write } = modelStreams();
     const reader = new Reader(subscribe());

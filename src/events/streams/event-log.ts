@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { backoffMs } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
+import { isOneOf, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { insertRows, textColumn } from '../../platform/database/row-sets.ts';
 import { isOverload } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -123,8 +123,8 @@ export interface EventLog<Payload = EventRow['transaction']> {
    * returns only these, and the last of them has `isCut`.
    */
   readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent<Payload>[]>;
-  /** Returns the last sequence number given to an event of a tenant; 0 if it has had none. */
-  headSeq(nodeId: string): Promise<bigint>;
+  /** Returns the last sequence numbers given to events of tenants; a tenant that has had none is left out. */
+  headSeqs(nodeIds: readonly string[]): Promise<Map<string, bigint>>;
   /** Returns the sequence number of the oldest event in a tenant's log; undefined if the log is empty. */
   oldestSeq(nodeId: string): Promise<bigint | undefined>;
 }
@@ -160,9 +160,14 @@ export function databaseEventLog(db: Db): EventLog {
       return rows.map(({ size: _, bytes, ...row }) => ({ ...eventOf(row), isCut: Number(bytes) >= PAGE_BYTES }));
     },
 
-    async headSeq(nodeId) {
-      const [row] = await db.forNode(nodeId).run((k) => k.selectFrom('node_event_seq').select('seq'));
-      return BigInt(row?.seq ?? 0);
+    async headSeqs(nodeIds) {
+      const rows = await db.unscoped('one poll is of all nodes with subscribers').run((k) =>
+        k
+          .selectFrom('node_event_seq')
+          .select(['node_id', 'seq'])
+          .where((eb) => isOneOf(eb, 'node_id', nodeIds)),
+      );
+      return new Map(rows.map(({ node_id, seq }) => [node_id, BigInt(seq)]));
     },
 
     async oldestSeq(nodeId) {
@@ -263,8 +268,12 @@ export class RetryingLog<Payload> {
     return this.#persist(() => this.#backfills.run(nodeId, read, signal), signal, OVERLOAD_MAX_MS);
   }
 
-  headSeq(nodeId: string, signal: AbortSignal): Promise<bigint> {
-    return this.#persist(() => this.#deps.log.headSeq(nodeId), signal, OVERLOAD_MAX_MS);
+  async headSeq(nodeId: string, signal: AbortSignal): Promise<bigint> {
+    return (await this.headSeqs([nodeId], signal, OVERLOAD_MAX_MS)).get(nodeId) ?? 0n;
+  }
+
+  headSeqs(nodeIds: readonly string[], signal: AbortSignal, overloadMs?: number): Promise<Map<string, bigint>> {
+    return this.#persist(() => this.#deps.log.headSeqs(nodeIds), signal, overloadMs);
   }
 
   oldestSeq(nodeId: string, signal: AbortSignal): Promise<bigint | undefined> {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { outsideRequest } from '../../platform/held-memory.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, sleep } from './clock.ts';
 import { eventBytes, hasMore, type LoggedEvent, type RetryingLog } from './event-log.ts';
 import type { WakeUps } from './wake-ups.ts';
 
@@ -36,11 +36,18 @@ interface Dependencies<Payload> {
   pollMs: number;
 }
 
-/** Runs one tailer for each tenant that has subscribers, from the first of them to the last. */
+/**
+ * Runs one tailer for each tenant that has subscribers, from the first of them to the last. One poll for all tenants
+ * finds the logs that have grown without a wake-up, so that a tenant without events costs next to nothing.
+ */
 export class EventTailers<Payload> {
   readonly #deps: Dependencies<Payload>;
   readonly #tailers = new Map<string, NodeTailer<Payload>>();
   readonly #unlisten: () => void;
+  /** Ends the poll, which runs while there are tailers. */
+  #polling: AbortController | undefined;
+  /** When the last poll ended, by the monotonic clock. */
+  #pollTick = 0;
 
   constructor(dependencies: Dependencies<Payload>) {
     this.#deps = dependencies;
@@ -56,16 +63,19 @@ export class EventTailers<Payload> {
   attach(nodeId: string, position: bigint, subscriber: Subscriber<Payload>, transactionId?: string) {
     const tailer = this.#tailers.getOrInsertComputed(nodeId, () => new NodeTailer(nodeId, position, this.#deps));
     tailer.add(subscriber, transactionId);
+    if (this.#polling?.signal.aborted !== false) this.#polling = this.#poll();
     const detach = () => {
       if (tailer.remove(subscriber, transactionId) && this.#tailers.get(nodeId) === tailer)
         this.#tailers.delete(nodeId);
+      if (this.#tailers.size === 0) this.#polling?.abort();
     };
     return { from: tailer.position, detach };
   }
 
-  /** How long ago, in ms, the read of an event log began that began before all others; 0 if none is read. */
+  /** How long ago, in ms, the last poll ended or, if that is longer, a read began that is running; 0 without tailers. */
   get ageMs(): number {
-    return Math.max(0, ...this.#tailers.values().map(({ readTick }) => performance.now() - readTick));
+    const now = performance.now();
+    return Math.max(0, ...this.#tailers.values().map(({ readTick = now }) => now - Math.min(readTick, this.#pollTick)));
   }
 
   /** The number of tenants whose event logs are being read. */
@@ -75,8 +85,26 @@ export class EventTailers<Payload> {
 
   stop(): void {
     this.#unlisten();
+    this.#polling?.abort();
     for (const tailer of this.#tailers.values()) tailer.stop();
-    this.#tailers.clear();
+  }
+
+  #poll(): AbortController {
+    const polling = new AbortController();
+    // The request of the first subscriber does not wait for it.
+    outsideRequest(() => this.#wakeGrown(polling.signal)).catch(unlessAborted(polling.signal));
+    return polling;
+  }
+
+  /** Wakes the tailers whose logs have grown, at an interval until the signal is aborted. */
+  async #wakeGrown(signal: AbortSignal): Promise<never> {
+    for (;;) {
+      this.#pollTick = performance.now();
+      await sleep(this.#deps.clock, this.#deps.pollMs, signal);
+      for (const [nodeId, seq] of await this.#deps.log.headSeqs([...this.#tailers.keys()], signal)) {
+        this.#tailers.get(nodeId)?.wake(seq);
+      }
+    }
   }
 }
 
@@ -88,13 +116,11 @@ class NodeTailer<Payload> {
   readonly #waitedMs = new WeakMap<Subscriber<Payload>, number>();
   readonly #ofTransactions = new Map<string, Set<Subscriber<Payload>>>();
   readonly #ended = new AbortController();
-  /** When the last read of the log began, by the monotonic clock. */
-  readTick = performance.now();
+  /** When the read of the log that is running began, by the monotonic clock; undefined if none is. */
+  readTick: number | undefined;
   /** The sequence number up to which events were passed on. */
   position: bigint;
-  #isReading = false;
   #isAwaited = false;
-  #cancelPoll: () => void = () => undefined;
 
   constructor(nodeId: string, position: bigint, dependencies: Dependencies<Payload>) {
     this.#nodeId = nodeId;
@@ -104,11 +130,8 @@ class NodeTailer<Payload> {
   }
 
   add(subscriber: Subscriber<Payload>, transactionId: string | undefined): void {
-    if (transactionId === undefined) {
-      this.#subscribers.add(subscriber);
-      return;
-    }
-    this.#ofTransactions.getOrInsertComputed(transactionId, () => new Set()).add(subscriber);
+    const ofTransaction = () => this.#ofTransactions.getOrInsertComputed(transactionId ?? '', () => new Set());
+    (transactionId === undefined ? this.#subscribers : ofTransaction()).add(subscriber);
   }
 
   /** Removes a subscriber. Returns whether it was the last one, in which case the tailer has stopped. */
@@ -125,40 +148,31 @@ class NodeTailer<Payload> {
   wake(seq?: bigint): void {
     if (this.#ended.signal.aborted || (seq !== undefined && seq <= this.position)) return;
     this.#isAwaited = true;
-    if (this.#isReading) return;
-    this.#isReading = true;
-    this.#cancelPoll();
+    if (this.readTick !== undefined) return;
+    this.readTick = performance.now();
     // A subscriber may have woken it, whose request does not wait for what all subscribers get.
-    outsideRequest(() => this.#readOn()).catch((error: unknown) => {
-      if (!this.#ended.signal.aborted) throw error;
-    });
+    outsideRequest(() => this.#readOn()).catch(unlessAborted(this.#ended.signal));
   }
 
   stop(): void {
     this.#ended.abort();
-    this.#cancelPoll();
     this.#subscribers.clear();
     this.#ofTransactions.clear();
   }
 
   async #readOn(): Promise<void> {
-    const { log, clock, pollMs } = this.#deps;
     const { signal } = this.#ended;
     while (this.#isAwaited) {
       this.#isAwaited = false;
       this.readTick = performance.now();
-      const events = await log.readEvents(this.#nodeId, this.position, signal);
-      const last = events.at(-1);
-      if (last === undefined) continue;
-      if (events.length === 1) await this.#deliver(events, last.seq);
-      else await this.#handBurst(events);
+      const events = await this.#deps.log.readEvents(this.#nodeId, this.position, signal);
+      await this.#handBurst(events);
       if (!hasMore(events)) continue;
       this.#isAwaited = true;
       // Reading a long log must not block the rest of the process.
       await setImmediate();
     }
-    this.#isReading = false;
-    this.#cancelPoll = clock.after(pollMs, () => this.wake());
+    this.readTick = undefined;
   }
 
   /** Passes a burst on in parts, so that a subscriber that reads as fast as it can does not count as slow. */
@@ -176,17 +190,15 @@ class NodeTailer<Payload> {
    */
   async #pace(): Promise<void> {
     const behind = this.#behind();
-    if (behind.length === 0) return;
-    if (behind.length === this.#subscribers.size) {
+    if (behind.length > 0 && behind.length === this.#subscribers.size) {
       await this.#atMost(FIRST_SUBSCRIBER_TIMEOUT_MS, Promise.race(behind.map(({ taken }) => taken)));
     }
     const waitedFor = this.#behind().filter(({ waitedMs }) => waitedMs < SLOW_SUBSCRIBER_TIMEOUT_MS);
     if (waitedFor.length === 0) return;
-    const { clock } = this.#deps;
-    const fromMs = clock.nowMs();
+    const fromMs = this.#deps.clock.nowMs();
     const leftMs = SLOW_SUBSCRIBER_TIMEOUT_MS - Math.max(...waitedFor.map(({ waitedMs }) => waitedMs));
     await this.#atMost(leftMs, Promise.all(waitedFor.map(({ taken }) => taken)));
-    const tookMs = clock.nowMs() - fromMs;
+    const tookMs = this.#deps.clock.nowMs() - fromMs;
     for (const { subscriber, waitedMs } of waitedFor) this.#waitedMs.set(subscriber, waitedMs + tookMs);
   }
 
@@ -213,11 +225,17 @@ class NodeTailer<Payload> {
       const receiving = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
       if (receiving) await receiving;
     }
-    if (this.#ofTransactions.size === 0) return;
     for (const event of events) {
       for (const subscriber of this.#ofTransactions.get(event.transaction_id) ?? []) subscriber.receive([event]);
     }
   }
+}
+
+/** Returns what handles the rejection of work that a signal ends: any other reason is thrown on. */
+function unlessAborted(signal: AbortSignal): (error: unknown) => void {
+  return (error) => {
+    if (!signal.aborted) throw error;
+  };
 }
 
 function* partsOf<Payload>(events: readonly LoggedEvent<Payload>[]): Generator<readonly LoggedEvent<Payload>[]> {

@@ -71,8 +71,8 @@ export class ModelLog implements EventLog<object> {
     });
   }
 
-  headSeq(nodeId: string): Promise<bigint> {
-    return this.#read(() => this.head(nodeId));
+  headSeqs(nodeIds: readonly string[]): Promise<Map<string, bigint>> {
+    return this.#read(() => new Map(nodeIds.map((nodeId) => [nodeId, this.head(nodeId)])));
   }
 
   oldestSeq(nodeId: string): Promise<bigint | undefined> {
