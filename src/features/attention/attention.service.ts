@@ -48,7 +48,7 @@ type Group = Attention & Pick<SeenRow, 'key' | 'members'>;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** How many transactions of a kind are looked at, the last registered. */
+/** How many transactions of a kind, or of a status of the stuck ones, are looked at: the last registered. */
 const COUNTED = 1_000;
 const NAMED = 10;
 
@@ -142,11 +142,18 @@ export class AttentionFinder {
           eb('status', '=', STATUS.Error),
           eb('updated_seconds', '>=', before(DAY_MS)),
         ]),
-      stuck: () =>
-        this.#transactions(nodeId, 'status', (eb) => [
-          eb('status', 'in', [STATUS.Started, STATUS.InProgress, STATUS.PendingReceipt]),
-          eb('updated_seconds', '<', before(HOUR_MS)),
-        ]),
+      // One statement for each status: the index has its last ones in order, and those of several would all be read.
+      stuck: async () =>
+        (
+          await Promise.all(
+            [STATUS.Started, STATUS.InProgress, STATUS.PendingReceipt].map((status) =>
+              this.#transactions(nodeId, 'status', (eb) => [
+                eb('status', '=', status),
+                eb('updated_seconds', '<', before(HOUR_MS)),
+              ]),
+            ),
+          )
+        ).flat(),
       conflict: () => this.#transactions(nodeId, 'done_seen', (eb) => [eb.ref('done_seen'), eb.ref('error_seen')]),
       locked: () => this.#locked(nodeId),
       quota: () => this.#quotas(nodeId, now),
