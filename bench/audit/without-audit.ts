@@ -3,7 +3,7 @@ import { startService } from '../../src/app/service.ts';
 import { widenThreadPool } from '../../src/lib/thread-pool.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { readSecrets } from '../../src/platform/config/secrets.ts';
-import { pinoLog } from '../../src/platform/telemetry/pino-log.ts';
+import { pinoLog } from '../../src/platform/telemetry/process-log.ts';
 
 /** Run as a process of its own: the product as it is, but for an audit that is told of every request and does nothing. */
 widenThreadPool(process.env);

@@ -8,6 +8,7 @@ import { type ProductOptions, type Server, startProduct } from '../lib/product.t
 import { runScript } from '../lib/run-script.ts';
 import { deleteTopics, migrateWorld } from '../lib/topics.ts';
 import { seedWorld, type World } from '../lib/world.ts';
+import type { Notifications } from './notifications.ts';
 import type { Publishing } from './publish.ts';
 import { seedTransactions } from './transactions.ts';
 
@@ -68,9 +69,7 @@ export async function filled(world: World, effort: Effort): Promise<ProductOptio
   }
   await seedTransactions(world, transactions);
   await migrateWorld(world);
-  const { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = world.servers;
-  const publishing: Publishing = { ...of, brokers: KAFKA_BROKERS.split(','), topicPrefix: TOPIC_PREFIX };
-  await runScript(PUBLISH, publishing);
+  await publish(world, of);
   return { ...world, env: { JWT_SECRET_USER: SIGNING_SECRET, PORTCULLIS_ROLE: 'worker' } };
 }
 
@@ -100,6 +99,12 @@ async function until(progress: () => Promise<Progress>, count: number): Promise<
     at = next;
     if (performance.now() - changedAt > STALLED_MS) throw new Error(`stalled at ${at.applied} of ${count}`);
   }
+}
+
+/** Puts notifications into the topics of a world whose topics exist. */
+export async function publish({ servers: { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } }: World, of: Notifications) {
+  const publishing: Publishing = { ...of, brokers: KAFKA_BROKERS.split(','), topicPrefix: TOPIC_PREFIX };
+  await runScript(PUBLISH, publishing);
 }
 
 /** Resolves once so many notifications have been applied. */

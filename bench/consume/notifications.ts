@@ -9,17 +9,19 @@ export interface Notifications {
   notifications: number;
   /** One of so many transactions of the table is notified of. */
   stride: number;
+  /** How many transactions with that distance are passed over; none unless given. */
+  skipped?: number;
 }
 
 /** The messages of the notifications in batches, each for both topics, as the webhook publishes them. */
 export function* notifications(
-  { notifications: count, stride }: Notifications,
+  { notifications: count, stride, skipped = 0 }: Notifications,
   atOnce: number,
 ): Generator<OutgoingMessage[]> {
   const transactions = count / STEPS;
   let batch: OutgoingMessage[] = [];
   for (let n = 0; n < count; n++) {
-    const id = transactionId(1 + (n % transactions) * stride);
+    const id = transactionId(1 + (skipped + (n % transactions)) * stride);
     const value = Buffer.from(notificationBody(id, Math.floor(n / transactions)));
     for (const topic of [TOPICS.admin, TOPICS.user]) batch.push({ topic, key: id, value, headers: headers() });
     if (batch.length >= atOnce || n === count - 1) {

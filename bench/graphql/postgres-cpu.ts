@@ -1,5 +1,5 @@
 import type { PostgresClient } from '../../test/support/services/pg-client.ts';
-import { cpuMs } from '../lib/process-stats.ts';
+import { threadsMs } from '../lib/process-stats.ts';
 
 const BACKENDS = `select pid from pg_stat_activity
   where datname = current_database() and backend_type = 'client backend' and application_name = $1`;
@@ -10,7 +10,7 @@ export type BackendCpu = ReadonlyMap<number, number>;
 /** What the connections of an application have used so far; each of them is a process of PostgreSQL. */
 export async function backendCpu(client: PostgresClient, application: string): Promise<BackendCpu> {
   const { rows } = await client.query(BACKENDS, [application]);
-  return new Map(rows.map(({ pid }) => [Number(pid), cpuMs(Number(pid))]));
+  return new Map(rows.map(({ pid }) => [Number(pid), threadsMs(Number(pid))]));
 }
 
 /** Milliseconds between two readings; what a new connection has used counts in full. */

@@ -1,5 +1,6 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
+import { type Callers, callerTokens, tokenSigner } from './callers.ts';
 
 /** What a load generator sends: the same request again and again, one after another on each keep-alive connection. */
 export interface Load {
@@ -11,25 +12,33 @@ export interface Load {
   requests: number;
   /** Where no two requests may have the same bearer token: the secret that each is signed with. */
   tokenSecret?: string;
+  /** With `tokenSecret`: requests are of so many clients in turn, each with one token. */
+  callers?: Callers;
 }
 
 /**
  * Run as a process of its own, with a `Load` as JSON: prints the milliseconds from each request to the end of its answer
  * as a JSON array, and fails at the first answer that is not a 200.
  */
-async function load({ url, method, headers, body = '', connections, requests, tokenSecret }: Load): Promise<void> {
+async function load(asked: Load): Promise<void> {
+  const { url, method, headers, body = '', connections, requests, tokenSecret, callers } = asked;
   const { origin, pathname, search } = new URL(url);
   const pool = new Pool(origin, { connections, pipelining: 1 });
   const request = { method, path: `${pathname}${search}`, headers, body: method === 'GET' ? null : body };
-  const next = tokenSecret === undefined ? () => request : withNewTokens(request, tokenSecret);
+  const next =
+    tokenSecret === undefined
+      ? () => request
+      : callers === undefined
+        ? withNewTokens(request, tokenSecret)
+        : inTurn(request, callerTokens(request.headers.authorization ?? '', tokenSecret, callers));
   const latencies: number[] = [];
   let left = requests;
   const lane = async () => {
     while (left > 0) {
       left -= 1;
-      const asked = next();
+      const sent = next();
       const from = performance.now();
-      const answer = await pool.request(asked);
+      const answer = await pool.request(sent);
       if (answer.statusCode !== 200) throw new Error(`answered ${answer.statusCode}: ${await answer.body.text()}`);
       await answer.body.dump();
       latencies.push(performance.now() - from);
@@ -40,15 +49,25 @@ async function load({ url, method, headers, body = '', connections, requests, to
   process.stdout.write(JSON.stringify(latencies));
 }
 
+interface Sent {
+  headers: Record<string, string>;
+}
+
 /** The same request with another token each time: the claims it has, and a `jti` of its own. */
-function withNewTokens<Asked extends { headers: Record<string, string> }>(request: Asked, secret: string): () => Asked {
-  const [head, claims = ''] = (request.headers.authorization ?? '').replace(/^Bearer /, '').split('.');
-  const read = JSON.parse(Buffer.from(claims, 'base64url').toString());
-  return () => {
-    const written = Buffer.from(JSON.stringify({ ...read, jti: randomUUID() })).toString('base64url');
-    const signature = createHmac('sha256', secret).update(`${head}.${written}`).digest('base64url');
-    return { ...request, headers: { ...request.headers, authorization: `Bearer ${head}.${written}.${signature}` } };
-  };
+function withNewTokens<Asked extends Sent>(request: Asked, secret: string): () => Asked {
+  const sign = tokenSigner(request.headers.authorization ?? '', secret);
+  return () => withToken(request, sign({ jti: randomUUID() }));
+}
+
+/** The same request with each of the tokens in turn. */
+function inTurn<Asked extends Sent>(request: Asked, tokens: readonly string[]): () => Asked {
+  const requests = tokens.map((token) => withToken(request, token));
+  let sent = 0;
+  return () => requests[sent++ % requests.length] ?? request;
+}
+
+function withToken<Asked extends Sent>(request: Asked, token: string): Asked {
+  return { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
 }
 
 const [, , given] = process.argv;

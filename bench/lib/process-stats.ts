@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
@@ -9,6 +9,18 @@ const IDLE_SHARE = 0.1;
 /** Milliseconds of CPU, user and system, that all threads of a process have used so far. */
 export function cpuMs(pid: number): number {
   return cpuMsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+}
+
+/**
+ * The same of the threads that a process has now, to the nanosecond where the kernel says so: the ticks of `cpuMs` are
+ * 10 ms, and those of ten connections to PostgreSQL would be wrong by as many.
+ */
+export function threadsMs(pid: number): number {
+  const path = `/proc/${pid}/task`;
+  if (!existsSync(`/proc/${pid}/schedstat`)) return cpuMs(pid);
+  return readdirSync(path)
+    .map((thread) => Number(readFileSync(`${path}/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6)
+    .reduce((sum, ms) => sum + ms, 0);
 }
 
 /** Resolves once a process has come to rest: what it was given has been worked off. */

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const PAGE = join(import.meta.dirname, '../../docs/measured.md');
+const DOCS = join(import.meta.dirname, '../../docs');
 
 /** A table of results, as Markdown. */
 export interface Table {
@@ -28,11 +28,12 @@ export function tell(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Replaces the text between the markers of `section` in docs/measured.md. */
-export function writeSection(section: string, text: string): void {
-  const page = readFileSync(PAGE, 'utf8');
+/** Replaces the text between the markers of `section` in docs/measured.md, or in another page of that folder. */
+export function writeSection(section: string, text: string, name = 'measured.md'): void {
+  const path = join(DOCS, name);
+  const page = readFileSync(path, 'utf8');
   const [begin, end] = [`<!-- measured:${section} -->`, `<!-- /measured:${section} -->`];
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`docs/measured.md lacks ${begin} … ${end}`);
-  writeFileSync(PAGE, `${page.slice(0, from + begin.length)}\n\n${text}\n\n${page.slice(to)}`);
+  if (from < 0 || to < from) throw new Error(`docs/${name} lacks ${begin} … ${end}`);
+  writeFileSync(path, `${page.slice(0, from + begin.length)}\n\n${text}\n\n${page.slice(to)}`);
 }

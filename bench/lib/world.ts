@@ -65,6 +65,11 @@ export async function onAllStores(
   });
 }
 
+/** Calls `use` with what opens fresh stores on the same servers, as often as it is called. */
+export async function onServers(use: (open: () => Promise<World>) => Promise<void>): Promise<void> {
+  await withServices(['servers'], (open) => use(() => open('servers')));
+}
+
 type OpenWorld = (kind: Stores) => Promise<World>;
 
 async function withServices(kinds: readonly Stores[], use: (open: OpenWorld) => Promise<void>): Promise<void> {

@@ -88,8 +88,12 @@ export async function contendersOf(world: World, server: Server): Promise<{ sse:
 }
 
 /** A replica of it that takes no notification: its audience, and no more. */
-export async function startReplica(world: World, { title, audience }: Contender): Promise<Contender> {
-  const server = await startProduct({ ...world, env: { PORTCULLIS_ROLE: 'gateway' } });
+export async function startReplica(
+  world: World,
+  { title, audience }: Contender,
+  env: Record<string, string> = {},
+): Promise<Contender> {
+  const server = await startProduct({ ...world, env: { ...env, PORTCULLIS_ROLE: 'gateway' } });
   return { title: `${title}, of a replica`, server, audience: { ...audience, url: server.url } };
 }
 
