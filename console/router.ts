@@ -59,9 +59,15 @@ export function linkTo(parts: readonly string[], query: Readonly<Record<string, 
   return `#/${parts.map(encodeURIComponent).join('/')}${asked}`;
 }
 
-/** Returns the start of a quick range of minutes that ends now; nothing for another one. */
+/** A search, and when it was made. What opens beside its results belongs to it. */
+let searched = { link: '', atMs: 0 };
+
+/** Returns the start of a quick range of minutes that ends when the search of the place was made; nothing for another one. */
 export function startOf(range: string | undefined): string {
-  return /^[1-9]\d{0,5}$/.test(range ?? '') ? new Date(Date.now() - Number(range) * 60_000).toISOString() : '';
+  const { parts, query } = place.value;
+  const link = linkTo(parts, { ...Object.fromEntries(query), record: '', exports: '' });
+  if (link !== searched.link) searched = { link, atMs: Date.now() };
+  return /^[1-9]\d{0,5}$/.test(range ?? '') ? new Date(searched.atMs - Number(range) * 60_000).toISOString() : '';
 }
 
 /** Returns the address of what is open, whose times mean the same to others, whenever they open it. It begins no action. */
@@ -70,6 +76,10 @@ export function lastingLink(): string {
   const { range, since, do: _action, ...others } = Object.fromEntries(query) as Record<string, string | undefined>;
   return new URL(linkTo(parts, { ...others, since: startOf(range) || since }), location.href).href;
 }
+
+/** Changes values of the address, as a filter does: without an entry in the history. */
+export const setQuery = (given: Readonly<Record<string, string>>) =>
+  go(linkTo(place.value.parts, { ...Object.fromEntries(place.value.query), ...given }), { replaces: true });
 
 /** Goes to a page. With replacement there is no entry in the history, as for text typed into a filter. */
 export function go(link: string, { replaces = false } = {}): void {

@@ -25,6 +25,7 @@ const SAID: Readonly<Record<string, string>> = {
   password_hash: 'The password was set.',
   email: 'The email was changed.',
   erased_at: 'The personal data was erased.',
+  unlocked_at: 'The username was unlocked.',
 };
 
 function shownValue(value: unknown): Content {

@@ -41,8 +41,9 @@ export function Chart({ label, times, series, linkOf }: ChartInput) {
   const column = ({ id, time, link }: Bucket) => html`<a href=${link} tabindex="-1" key=${id} onMouseEnter=${() => setAt(id)}>
     ${series.toReversed().map(({ tone, values }) => part(values[id], tone))}${id % LABELLED === 0 && html`<small>${time}</small>`}</a>`;
   return html`<figure class="chart" aria-label=${label}>
-    <figcaption><b>${label}</b> ${at !== undefined && html`<span class="muted">${rows[at]?.time}</span>`}
-      ${series.map(({ label, tone, values }) => html`<span><i class=${`swatch ${tone}`}></i>${label} <b>${shown(values)}</b></span>`)}</figcaption>
+    <figcaption><b>${label}</b>
+      ${series.map(({ label, tone, values }) => html`<span><i class=${`swatch ${tone}`}></i>${label} <b>${shown(values)}</b></span>`)}
+      ${at !== undefined && html`<span class="muted">from ${rows[at]?.time}</span>`}</figcaption>
     <div class="plot" aria-hidden="true" onMouseLeave=${() => setAt(undefined)}><div class="marks">${marks.map((mark) => html`<i>${mark}</i>`)}</div>${rows.map(column)}</div>
     <details><summary>Show as a table</summary><${Table} label=${label} rows=${rows} columns=${[
       { title: 'From', cell: ({ time, link }: Bucket) => html`<a href=${link}>${time}</a>` },

@@ -66,12 +66,10 @@ export function useAsk<Result, Variables>(
   };
 }
 
-const LOOK_MS = 1_000;
-
 /** Asks again a while after each answer, for as long as something goes on. */
-export function usePolling({ data, failure, reload }: Asked<unknown>, isOpen: boolean | undefined): void {
+export function usePolling({ data, failure, reload }: Asked<unknown>, isOpen: boolean | undefined, afterMs = 1_000): void {
   useEffect(() => {
-    const timer = isOpen ? setTimeout(reload, LOOK_MS) : undefined;
+    const timer = isOpen ? setTimeout(reload, afterMs) : undefined;
     return () => clearTimeout(timer);
   }, [data, failure, isOpen]);
 }

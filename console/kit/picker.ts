@@ -36,7 +36,7 @@ onSignOut(() => {
 });
 
 /** Returns what an id names; undefined until it is known, and where there is nothing. */
-function useOption(source: Source, id: string): Option | undefined {
+export function useOption(source: Source, id: string): Option | undefined {
   const key = id.toLowerCase();
   useEffect(() => {
     if (!UUID.test(key) || NAMES.value.has(key) || LOOKED_UP.has(key)) return;

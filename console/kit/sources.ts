@@ -8,6 +8,7 @@ import {
   UsersDocument,
   WalletDocument,
   type WalletQuery,
+  WalletRuleDocument,
   WalletsDocument,
 } from '../generated/graphql.ts';
 import { onSignOut } from '../remembered.ts';
@@ -59,6 +60,14 @@ export const users: Source = {
   find: async (id) => {
     const { user } = await ask(UserDocument, { id });
     return user ? userOption(user) : undefined;
+  },
+};
+
+export const rules: Source = {
+  search: async () => [],
+  find: async (id) => {
+    const { walletRule: rule } = await ask(WalletRuleDocument, { id });
+    return rule ? { id, text: rule.name } : undefined;
   },
 };
 

@@ -47,7 +47,7 @@ export function clock(at: string): string {
 function relative(at: string): string {
   const seconds = (Date.parse(at) - now.value) / SECOND_MS;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
-  return unit === 'second' ? 'just now' : RELATIVE.format(Math.trunc(seconds / size), unit).replace('.', '');
+  return unit === 'second' ? 'just now' : RELATIVE.format(Math.trunc(seconds / size), unit).replace(/r?\./, '');
 }
 
 /** Returns how much time lies between two times: `3 h 12 min`. */
@@ -86,6 +86,14 @@ export function Id({ id, link, name }: { id: string | null | undefined; link?: s
   }</span>`;
 }
 
+/** A link into the explorer of a network, to a transaction or to where it begins; nothing where no address is known. */
+export function Explorer({ template, hash = '' }: { template: string | null | undefined; hash?: string }) {
+  const url = URL.parse(template?.replaceAll('{hash}', encodeURIComponent(hash)) ?? '');
+  if (!url || !/^https?:$/.test(url.protocol) || url.username) return null;
+  const link = hash ? url.href : url.origin;
+  return html`<a href=${link} target="_blank" rel="noreferrer">${hash ? 'Open in explorer' : url.host}</a>`;
+}
+
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true));
@@ -122,6 +130,6 @@ export function LinkBadge({ link }: { link: Link }) {
 
 /** Names and values of one thing; a value that is missing is left out. */
 export function Facts({ of }: { of: readonly (readonly [name: string, value: Content])[] }) {
-  const known = of.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const known = of.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false);
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }

@@ -1,11 +1,19 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask, type Failure, follow, type Link } from '../api.ts';
 import { type TransactionPartsFragment as Transaction, type TransactionFilter, TransactionsDocument, UpdatesDocument } from '../generated/graphql.ts';
+import { html } from '../html.ts';
 import { zone } from '../remembered.ts';
+import { linkTo } from '../router.ts';
 import { nodesOf } from './list.ts';
+import { may } from './page.ts';
 import { words } from './text.ts';
 
 export type { Transaction };
+
+/** Says why there is no list of the transactions of a user or wallet. */
+export const NoTransactions = ({ of }: { of: string }) =>
+  may('transactions:read') &&
+  html`<p class="muted">The platform does not say which transactions are of this ${of}. <a href=${linkTo(['transactions'])}>Find one by its id or hash.</a></p>`;
 
 /** Whether transactions of a collection are done without waiting for a receipt. */
 export const skipsReceipt = (collection: Transaction['collection']) => collection === 'USER_TRANSACTIONS';
@@ -19,6 +27,9 @@ export function waitsFor({ status, collection, transactionHash }: Pick<Transacti
   if (transactionHash) return 'the chain processor to report what became of it on the network';
   return skipsReceipt(collection) ? 'the chain processor to send it and confirm it' : 'the chain processor to send it to the network';
 }
+
+/** Returns the name of a collection as words, without what all of them end with. */
+export const collectionWords = (collection: Transaction['collection']) => words(collection.replace('_TRANSACTIONS', ''));
 
 export function typeWords({ type, typeName }: Pick<Transaction, 'type' | 'typeName'>): string {
   return typeName ? words(typeName) : `Type ${type}`;

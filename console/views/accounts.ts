@@ -4,7 +4,7 @@ import { Check, Input, Select } from '../kit/form.ts';
 import { type Column, factsOf, List, Listing, Tabs, usePages } from '../kit/list.ts';
 import { Empty, Found, may, Needs, Page } from '../kit/page.ts';
 import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
-import { go, linkTo, place } from '../router.ts';
+import { linkTo, place, setQuery } from '../router.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
 type OneAccount = NonNullable<AccountWalletsQuery['account']>;
@@ -19,7 +19,6 @@ function AccountStatus({ status, deletedAt }: Pick<Account, 'status' | 'deletedA
   return html`<${Badge} tone=${tone}>${STATUSES[status] ?? `Status ${status}`}<//> ${deletedAt && html`<${Badge} tone="bad">Deleted<//>`}`;
 }
 
-const linkOf = ({ id }: { id: string }) => linkTo(['accounts', id]);
 const COLUMNS: readonly Column<Account>[] = [
   { title: 'Name', cell: ({ id, name }) => html`<a href=${linkTo(['accounts', id])}>${name || id}</a>` },
   { title: 'Type', cell: ({ type }) => words(type) },
@@ -28,16 +27,14 @@ const COLUMNS: readonly Column<Account>[] = [
   { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
 ];
 
-export function show(id?: string) {
-  return id === undefined ? html`<${AccountsPage} />` : html`<${AccountPage} key=${id} id=${id} />`;
-}
+export const show = (id?: string) => (id === undefined ? html`<${AccountsPage} />` : html`<${AccountPage} key=${id} id=${id} />`);
 
 function AccountsPage() {
   const { query } = place.value;
   const [search = '', type = '', status = ''] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
   const includeDeleted = query.get('deleted') === 'true';
   const filter = { search: search || null, type: type || null, status: STATUSES[status] ? Number(status) : null, includeDeleted };
-  const put = (name: string) => (value: string) => go(linkTo(['accounts'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
+  const put = (name: string) => (value: string) => setQuery({ [name]: value });
   const empty =
     search || type || status
       ? html`<${Empty} icon="search" next=${html`<a href=${linkTo(['accounts'])}>Clear the filters</a>`}>No account matches.<//>`
@@ -49,11 +46,10 @@ function AccountsPage() {
       <${Select} label="Type" value=${type} options=${TYPES} onChange=${put('type')} />
       <${Check} label="Include deleted" checked=${includeDeleted} onChange=${() => put('deleted')(includeDeleted ? '' : 'true')} />
     </form>
-    <${Listing} label="Accounts" operation=${AccountsDocument} variables=${{ filter }} columns=${COLUMNS} linkOf=${linkOf} empty=${empty} />
+    <${Listing} label="Accounts" operation=${AccountsDocument} variables=${{ filter }} columns=${COLUMNS} linkOf=${({ id }: Account) => linkTo(['accounts', id])} empty=${empty} />
   <//>`;
 }
 
-const walletLink = ({ id }: { id: string }) => linkTo(['wallets', id]);
 const WALLET_COLUMNS: readonly Column<Wallet>[] = [
   { title: 'Chain', cell: ({ id, chain }) => html`<a href=${linkTo(['wallets', id])}>${chain}</a>` },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['wallets', id])} />` },
@@ -66,7 +62,7 @@ function AccountPage({ id }: { id: string }) {
   const trail = [{ text: 'Accounts', link: linkTo(['accounts']) }];
   return html`<${Page} title=${known?.name || 'Account'} trail=${trail} actions=${known && html`<${AccountStatus} ...${known} />`}>
     <${Found} asked=${asked} noun="account">${(account: OneAccount) => html`<${Facts} of=${[
-      ...factsOf(COLUMNS.slice(1), account),
+      ...factsOf(COLUMNS.slice(1), account).filter(([name]) => name !== 'Status'),
       ['Updated', html`<${Time} at=${account.updatedAt} />`],
       ['Deleted', account.deletedAt && html`<${Time} at=${account.deletedAt} />`],
     ]} />
@@ -75,7 +71,7 @@ function AccountPage({ id }: { id: string }) {
       ${
         account.wallets &&
         html`<${List} label="Wallets" of=${account.wallets} pages=${asked.pages} columns=${WALLET_COLUMNS}
-          linkOf=${walletLink} empty="The account has no wallets." />`
+          linkOf=${({ id }: Wallet) => linkTo(['wallets', id])} empty="The account has no wallets." />`
       }`}<//>
   <//>`;
 }

@@ -1,24 +1,19 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { download, mutate } from '../api.ts';
-import {
-  type ExportPartsFragment as AuditExport,
-  AuditExportsDocument,
-  type AuditFilter,
-  AuditRecordsDocument,
-  type AuditRecordsQuery,
-  RequestAuditExportDocument,
-} from '../generated/graphql.ts';
+import type { ExportPartsFragment as AuditExport, AuditFilter, AuditRecordsQuery } from '../generated/graphql.ts';
+import { AuditExportsDocument, AuditRecordsDocument, RequestAuditExportDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Check, Entry, Select } from '../kit/form.ts';
 import { type Column, List, nodesOf, saveFile, Tabs, usePages } from '../kit/list.ts';
 import { Sheet } from '../kit/overlay.ts';
-import { Answer, type Asked, Empty, FailureBox, Page, useAction, useAsk, usePolling } from '../kit/page.ts';
-import { Named, UUID, UUIDS, useFound } from '../kit/picker.ts';
+import { Answer, type Asked, Empty, FailureBox, may, Page, useAction, useAsk, usePolling } from '../kit/page.ts';
+import { Named, type Source, UUID, UUIDS, useFound, useOption } from '../kit/picker.ts';
 import { asSentence } from '../kit/sentences.ts';
-import { actors } from '../kit/sources.ts';
+import { actors, rules, users, wallets } from '../kit/sources.ts';
 import { Badge, Copy, CopyLink, counted, Facts, Id, Time, words } from '../kit/text.ts';
 import { go, linkTo, place, startOf } from '../router.ts';
 import { viewer } from '../session.ts';
+import { viewAt } from '../views.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<(typeof NAMES)[number], string>;
@@ -62,8 +57,11 @@ function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
 }
 
-function Who({ id }: { id: string | null }) {
-  return id === null ? html`<span class="muted">not signed in</span>` : html`<${Named} source=${actors} id=${id} />`;
+/** Who has made a request, with a link where one may open the person or client. */
+function Who({ id, isLinked = false }: { id: string | null; isLinked?: boolean }) {
+  const actor = useOption(actors, id ?? '');
+  if (id === null) return html`<span class="muted">not signed in</span>`;
+  return html`<${Id} id=${id} name=${actor?.text} link=${isLinked && actor ? linkTo([actor.isClient ? 'clients' : 'supervisors', id]) : undefined} />`;
 }
 
 /** What requests to these endpoints do. */
@@ -92,16 +90,30 @@ function touched({ path, requestBody }: AuditRecord): Record<string, string> {
   return Object.fromEntries(variables.filter(([, value]) => typeof value === 'string' && UUID.test(value)));
 }
 
+/** What an operation is about, by its name: where its page is, and the names of such things. */
+const ABOUT: readonly (readonly [operation: RegExp, view: string, source?: Source])[] = [
+  [/rule/i, 'rules', rules],
+  [/supervisor|sessions/i, 'supervisors', actors],
+  [/client/i, 'clients', actors],
+  [/migrat/i, 'migrations'],
+  [/user/i, 'users', users],
+  [/wallet|network/i, 'wallets', wallets],
+  [/transaction/i, 'transactions'],
+  [/account/i, 'accounts'],
+  [/asset/i, 'assets'],
+];
+
+/** What a request names: by its name and with its page for who may open it, otherwise by its id. */
 function Touched({ record }: { record: AuditRecord }) {
   const { id, walletId, ...others } = touched(record);
-  const rule = /WalletRule|\/rules\//.test(record.operation ?? '') && id && walletId;
   const named = id ?? walletId ?? Object.values(others)[0];
-  return named && html`<${Id} id=${named} link=${rule ? linkTo(['wallets', walletId, 'rules', id]) : undefined} />`;
+  const [, path = '', source] = ABOUT.find(([operation]) => operation.test(record.operation ?? record.path)) ?? [];
+  if (!named || !viewAt([path])?.needs.every(may)) return named && html`<${Id} id=${named} />`;
+  const link = path !== 'rules' ? linkTo([path, named]) : id && walletId && linkTo(['wallets', walletId, 'rules', id]);
+  return source ? html`<${Named} source=${source} id=${named} link=${link} />` : html`<${Id} id=${named} link=${link} />`;
 }
 
-export function show() {
-  return html`<${AuditPage} />`;
-}
+export const show = () => html`<${AuditPage} />`;
 
 /** The requests of the tenant and their responses: a search, whose values stand in the address. */
 function AuditPage() {
@@ -119,13 +131,12 @@ function AuditPage() {
 
 /** What a search has found; one request that its correlation id names, in full. */
 function Records({ search, show }: { search: Search; show: (opened: Partial<Search>) => void }) {
-  const filter = useMemo(() => filterOf(search), []);
-  const asked = usePages(AuditRecordsDocument, { filter });
+  const asked = usePages(AuditRecordsDocument, { filter: filterOf(search) });
   const setOpen = (record?: AuditRecord) => show({ record: record ? `${record.correlationId} ${record.id}` : '' });
   const opener = (record: AuditRecord) =>
     html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${operationWords(record)}</button>`;
   const columns: readonly Column<AuditRecord>[] = [
-    { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
+    { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} isAbsolute />` },
     { title: 'Who', cell: ({ subject }) => html`<${Who} id=${subject} />` },
     { title: 'Operation', cell: opener },
     { title: 'Touched', cell: (record) => html`<${Touched} record=${record} />` },
@@ -165,8 +176,7 @@ function Exports({ search, onClose }: { search: Search; onClose: () => void }) {
   const isOpen = asked.data && nodesOf(asked.data.auditExports).some(({ status }) => status === 'WAITING' || status === 'RUNNING');
   usePolling(asked, isOpen);
   // An export has all reads, also those that the list hides from who makes it.
-  // Its times are those of the opening, so that what is shown is what is asked for.
-  const filter = useMemo(() => filterOf({ ...search, own: 'shown' }), [JSON.stringify(search)]);
+  const filter = filterOf({ ...search, own: 'shown' });
   const request = () => mutate(RequestAuditExportDocument, { filter }).then(asked.reload);
   const save = ({ id, downloadPath }: AuditExport) =>
     run(() =>
@@ -226,18 +236,19 @@ function RecordSheet({ record, onClose }: { record: AuditRecord; onClose: () => 
 /** The inputs of a search, which begin with the values of the address; each change is a search. */
 function SearchForm({ search }: { search: Search }) {
   const found = useFound(actors, '');
-  const people = found.map(({ id, text }) => [id, text] as const);
-  const { correlationId, correlationIds, path, operation, subject, clientId, status, range, since, until, own, changes } = search;
+  const { correlationId, correlationIds, path, operation, status, range, since, until, own, changes } = search;
   const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, record: '', ...given }));
   const setOne = (name: keyof Search) => (value: string) => set({ [name]: value });
   const setTime = (name: keyof Search) => (value: string) => set({ [name]: value, range: '' });
-  // Of a client, also what it tried with a wrong secret, which has no subject.
-  const setWho = (id: string) => set(found.some((one) => one.id === id && one.isClient) ? { clientId: id, subject: '' } : { subject: id, clientId: '' });
+  const choice = (name: 'subject' | 'clientId', label: string, any: string, isClient: boolean) => {
+    const options = found.filter((one) => one.id === search[name] || (one.isClient ?? false) === isClient).map(({ id, text }) => [id, text]);
+    return html`<${Select} label=${label} value=${search[name]} onChange=${setOne(name)} options=${[['', any], ...options]} />`;
+  };
   const setRange = (range: string) => set({ range, since: '', until: '' });
   return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
-    <${Entry} label="Correlation id, path or operation" placeholder="/v1/wallets, replaceWalletRule" type="search"
+    <${Entry} label="Id, path or operation" placeholder="Correlation id, /v1/wallets, …" type="search"
       value=${correlationId || path || operation} onEnter=${(text: string) => set(namedBy(text))} />
-    ${people.length > 0 && html`<${Select} label="Who" value=${subject || clientId} onChange=${setWho} options=${[['', 'Anybody'], ...people]} />`}
+    ${found.length > 0 && [choice('subject', 'Who', 'Anybody', false), choice('clientId', 'Client', 'Any client', true)]}
     <${Check} label="Hide my own reads" checked=${own !== 'shown'} onChange=${(isHidden: boolean) => set({ own: isHidden ? '' : 'shown' })} />
     <${Check} label="Changes only" checked=${changes === 'only'} onChange=${(isOnly: boolean) => set({ changes: isOnly ? 'only' : '' })} />
     ${correlationIds && html`<p class="actions">Requests that changed one rule <button type="button" onClick=${() => set({ correlationIds: '' })}>Show all</button></p>`}
@@ -253,7 +264,7 @@ function SearchForm({ search }: { search: Search }) {
 
 /** That nothing was found. A record that a correlation id names may still be on its way: it is looked for again. */
 function Nothing({ search: { correlationId, operation }, asked }: { search: Search; asked: Asked<unknown> }) {
-  usePolling(asked, correlationId !== '');
+  usePolling(asked, correlationId !== '', 2_000);
   if (correlationId)
     return html`<${Empty} icon="search">No request of this tenant with this correlation id matches. A new record takes a few seconds to arrive.<//>`;
   const asId = operation && html`<a class="button" href=${linkTo(['audit'], { correlationId: operation })}>Search for it as a correlation id</a>`;
@@ -275,12 +286,12 @@ function summary(record: AuditRecord) {
   return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
     ${reason && html`<p class="warning">${asSentence(words(String(reason)))}</p>`}
     <${Facts} of=${[
-      ['Who', html`<${Who} id=${record.subject} />`],
-      ['Client', record.clientId && html`<${Named} source=${actors} id=${record.clientId} />`],
+      ['Who', html`<${Who} id=${record.subject} isLinked />`],
+      ['Client', record.clientId && html`<${Who} id=${record.clientId} isLinked />`],
       ['Locked until', lockedUntil && html`<${Time} at=${lockedUntil} isAbsolute />`],
-      ['Signed in by', record.subject && (record.isApi ? 'API token' : 'login')],
+      ['Signed in by', record.subject && (record.isApi ? 'API token' : 'Login')],
       ['Operation', operationWords(record)],
-      ['Touched', html`<${Touched} record=${record} />`],
+      ['Touched', Object.keys(touched(record)).length > 0 && html`<${Touched} record=${record} />`],
       ['Received', html`<${Time} at=${record.at} isAbsolute />`],
       ['Time until the response was complete', `${Number(record.elapsed).toFixed(1)} ms`],
       ['Client’s address', html`<code>${record.realIp}</code>`],

@@ -1,15 +1,7 @@
 import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
-import {
-  type ClientPartsFragment as Client,
-  type ClientInput,
-  ClientsDocument,
-  CreateClientDocument,
-  type GrantType,
-  RotateClientSecretDocument,
-  SetClientStatusDocument,
-  UpdateClientDocument,
-} from '../generated/graphql.ts';
+import type { ClientPartsFragment as Client, ClientInput, GrantType } from '../generated/graphql.ts';
+import { ClientsDocument, CreateClientDocument, RotateClientSecretDocument, SetClientStatusDocument, UpdateClientDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Activity } from '../kit/activity.ts';
 import { Check, Form, Input, Select } from '../kit/form.ts';
@@ -67,7 +59,7 @@ function ClientSheet({ client, done }: { client: Shown; done: Done<Shown> }) {
   return html`<${Facts} of=${[
     ...factsOf(COLUMNS, client),
     ['Created', html`<${Time} at=${createdAt} />`],
-    ['Audit', may('audit:read') && html`<a href=${linkTo(['audit'], { subject: id })}>Its requests</a>`],
+    ['Audit', may('audit:read') && html`<a href=${linkTo(['audit'], { clientId: id })}>Its requests</a>`],
     ['The old secret works until', until && html`<${Time} at=${until} isAbsolute />`],
     ['Link for people', isConsole ? html`<${Copy} text=${new URL(`?client=${id}`, document.baseURI).href} label="Copy the link" />` : ''],
   ]} />
@@ -96,17 +88,7 @@ const NEW = {
   tokenExpiry: { enabled: true, duration: 3600 },
 } satisfies ClientInput;
 
-function inputOf({
-  id: _id,
-  status: _status,
-  lastUsedAt: _used,
-  createdAt: _created,
-  previousSecretExpiresAt: _until,
-  secret: _secret,
-  ...input
-}: Shown): ClientInput {
-  return input;
-}
+const inputOf = ({ id: _i, status: _s, lastUsedAt: _l, createdAt: _c, previousSecretExpiresAt: _p, secret: _x, ...input }: Shown): ClientInput => input;
 
 function ClientForm({ client, done }: { client?: Shown; done: Done<Shown> }) {
   const [draft, setDraft] = useState<ClientInput>(client ? inputOf(client) : NEW);

@@ -8,7 +8,7 @@ import { Answer, Empty, FailureBox, Found, may, Needs, Page, useAction, usePolli
 import { Named } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { absolute, Badge, counted, Facts, Id, Time, words } from '../kit/text.ts';
-import { go, linkTo, place } from '../router.ts';
+import { linkTo, place, setQuery } from '../router.ts';
 import { copyOf, guessedFieldsOf } from './csv.ts';
 import { CHOSEN, Choose, CORRECTABLE, Correct, check, type FileRow, ImportPage, send, unreadable } from './import.ts';
 
@@ -138,7 +138,7 @@ function MigrationPage({ id }: { id: string }) {
         ${status in ENDS && html`<p class="warning">${ENDS[status]}: users created so far are kept, and later rows have no outcome.</p>`}
         ${!isRunning && rejected > 0 && mayAct && html`<${Corrections} migration=${migration} file=${file} />`}
         <h2>Rows</h2>
-        <${Tabs} label="Rows" tabs=${tabs} value=${isAll ? 'all' : ''} onChange=${(rows: string) => go(linkTo(['migrations', id], { rows }), { replaces: true })} />
+        <${Tabs} label="Rows" tabs=${tabs} value=${isAll ? 'all' : ''} onChange=${(rows: string) => setQuery({ rows })} />
         <${List} label="Rows" of=${migration.list} pages=${asked.pages} columns=${rowColumns(dryRun)} keyOf=${({ index }: Row) => index} empty=${isAll ? 'No row has an outcome.' : dryRun ? 'Every row would create a user.' : 'Every row has created a user.'} />
         <${Facts} of=${[
           ['Begun', html`<${Time} at=${createdAt} />`],

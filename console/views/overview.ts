@@ -1,15 +1,8 @@
 import type { ComponentChildren as Content } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, mutate } from '../api.ts';
-import {
-  AttentionDocument,
-  type AttentionQuery,
-  MarkAttentionDocument,
-  TransactionCountsDocument,
-  TransactionStatsDocument,
-  type TransactionStatsQuery,
-  TransactionsDocument,
-} from '../generated/graphql.ts';
+import type { AttentionQuery, TransactionStatsQuery } from '../generated/graphql.ts';
+import { AttentionDocument, MarkAttentionDocument, TransactionCountsDocument, TransactionStatsDocument, TransactionsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { AttemptsLine, useAttempts } from '../kit/attempts.ts';
 import { Chart } from '../kit/chart.ts';
@@ -27,9 +20,7 @@ import { linkTo, place } from '../router.ts';
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
 
-export function show() {
-  return html`<${Overview} />`;
-}
+export const show = () => html`<${Overview} />`;
 
 /** What needs a decision, then what goes on; each part only for who may read it. */
 function Overview() {
@@ -197,7 +188,7 @@ function GroupPane({ of, onMarked }: { of: Group; onMarked: () => void }) {
   }, []);
   const waits = asked.data?.[0] && kind === 'STUCK' && html`<p>The oldest waits for ${waitsFor(asked.data[0])}.</p>`;
   return html`<section class="card" aria-label="Group">
-    <div class="head"><h2 ref=${heading} tabindex="-1"><${Title} of=${of} /></h2><span class="actions"><${CopyLink} /><a href=${linkTo(['overview'])} aria-label="Close the group"><${Icon} name="close" /></a></span></div>
+    <div class="head"><h2 ref=${heading} tabindex="-1"><${Title} of=${of} /></h2><span class="actions"><${CopyLink} /><a class="button quiet" href=${linkTo(['overview'])} aria-label="Close the group"><${Icon} name="close" /></a></span></div>
     <p class="muted">Since <${Time} at=${since} isAbsolute /></p>
     ${attempts.data && html`<p><${AttemptsLine} subject=${id} of=${attempts.data} /></p>`}${waits}
     ${isTransactions && html`<${Answer} asked=${asked}>${(rows: Transaction[]) => html`<${Table} label="Transactions of the group" columns=${TRANSACTIONS} rows=${rows} linkOf=${({ id }: Transaction) => linkTo(['transactions', id])} />`}<//>`}

@@ -9,9 +9,7 @@ import { signIn, signOut, viewer } from '../session.ts';
 const NOTHING = { current: '', new: '', repeated: '' };
 const NEW = { type: 'password', autocomplete: 'new-password' };
 
-export function show() {
-  return html`<${Page} title="My password and sessions"><${Profile} /><//>`;
-}
+export const show = () => html`<${Page} title="My password and sessions"><${Profile} /><//>`;
 
 function Profile() {
   const { given, setGiven, input, action } = useForm(NOTHING);

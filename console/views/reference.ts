@@ -4,7 +4,7 @@ import { type Column, factsOf, List, Listing, Table, usePages } from '../kit/lis
 import { Answer, Empty, Found, may, Needs, Page, useAsk } from '../kit/page.ts';
 import { Named, type Option, useFound } from '../kit/picker.ts';
 import { currencies, networks } from '../kit/sources.ts';
-import { Badge, Facts, Id, Time, words } from '../kit/text.ts';
+import { Badge, Explorer, Facts, Id, Time, words } from '../kit/text.ts';
 import { linkTo } from '../router.ts';
 import { REPORTED, COLUMNS as TRANSACTIONS } from './transactions.ts';
 
@@ -15,17 +15,11 @@ type GasFee = FeesQuery['gasFees'][number];
 
 const symbolsOf = (of: readonly Option[]) => of.map(({ text }) => text.split(' · ')[0]).join(', ');
 
-/** A link to the explorer of a network: the page that its addresses of transactions begin with. */
-function Explorer({ url }: { url: string | null | undefined }) {
-  const { protocol = '', origin: link = '', host = '' } = URL.parse(url?.replaceAll('{hash}', '') ?? '') ?? {};
-  return /^https?:$/.test(protocol) ? html`<a href=${link} target="_blank" rel="noreferrer">${host}</a>` : null;
-}
-
 const networkColumns = (all: readonly Option[]): readonly Column<Network>[] => [
   { title: 'Name', cell: ({ name }) => name },
   { title: 'Chain', cell: ({ chain }) => chain },
   { title: 'Currencies', cell: ({ id }) => symbolsOf(all.filter(({ of }) => of === id)) },
-  { title: 'Explorer', cell: ({ explorerUrl }) => html`<${Explorer} url=${explorerUrl} />` },
+  { title: 'Explorer', cell: ({ explorerUrl }) => html`<${Explorer} template=${explorerUrl} />` },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
 ];
 
@@ -61,12 +55,10 @@ export function NetworksPage() {
     <${Listing} label="Networks" operation=${NetworksDocument} columns=${columns} empty="No networks yet. The platform adds them." /><//>`;
 }
 
-const assetLink = ({ id }: { id: string }) => linkTo(['assets', id]);
-
 export function AssetsPage({ id }: { id?: string }) {
   const empty = 'No assets yet. The platform adds them when they are tokenized.';
   if (id !== undefined) return html`<${AssetPage} key=${id} id=${id} />`;
-  return html`<${Page} title="Assets"><${Listing} label="Assets" operation=${AssetsDocument} columns=${ASSETS} linkOf=${assetLink} empty=${empty} /><//>`;
+  return html`<${Page} title="Assets"><${Listing} label="Assets" operation=${AssetsDocument} columns=${ASSETS} linkOf=${({ id }: Asset) => linkTo(['assets', id])} empty=${empty} /><//>`;
 }
 
 /** An asset, and the transactions that were registered with it, the latest first. */

@@ -13,23 +13,8 @@ import { onSignOut } from '../remembered.ts';
 import { guardLeaving } from '../router.ts';
 import { viewer } from '../session.ts';
 import { ConditionTree } from './conditions.ts';
-import {
-  type Compared,
-  type Condition,
-  type Draft,
-  differing,
-  draftOf,
-  eachCondition,
-  faultsOf,
-  memberAt,
-  nameOf,
-  OPTIONAL,
-  ownPart,
-  type Rule,
-  ruleInput,
-  sideBySide,
-  TEXTS,
-} from './rule-draft.ts';
+import type { Compared, Condition, Draft, Rule } from './rule-draft.ts';
+import { differing, draftOf, eachCondition, faultsOf, memberAt, nameOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
 import { Both, byPath, type Facts, Member, PreviewPanel, Sentence, usePreview, Warnings } from './rule-preview.ts';
 import { weakenings } from './rule-strength.ts';
 

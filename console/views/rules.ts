@@ -10,7 +10,7 @@ import { Answer, type Crumb, Empty, Found, may, Page, useAsk } from '../kit/page
 import { Picker, UUID } from '../kit/picker.ts';
 import { actors, wallets } from '../kit/sources.ts';
 import { Id, Time } from '../kit/text.ts';
-import { go, leave, linkTo, place } from '../router.ts';
+import { go, leave, linkTo, place, setQuery } from '../router.ts';
 import { type Draft, differing, draftOf, draftOfVersion, RULE_TYPES } from './rule-draft.ts';
 import { Differences, type EditorInput, type Restored, RuleEditor } from './rule-editor.ts';
 import { Both, Name, Sentence } from './rule-preview.ts';
@@ -26,18 +26,17 @@ function RulesPage() {
   const [type, changedSince] = [given.get('type') ?? '', given.get('changedSince') ?? ''];
   /** What is typed to choose a wallet for a new rule. */
   const [wallet, setWallet] = useState<string>();
-  const filter = (query: object) => go(linkTo(['rules'], { type, changedSince, ...query }), { replaces: true });
   const choose = (text: string) => (UUID.test(text) ? go(linkTo(['wallets', text, 'rules', 'new'])) : setWallet(text));
-  const yesterday = () => filter({ changedSince: utcOf(new Date().setHours(-24, 0, 0, 0)) });
+  const yesterday = () => setQuery({ changedSince: utcOf(new Date().setHours(-24, 0, 0, 0)) });
   const add = may('wallet-rules:write') && html`<button type="button" class="primary" onClick=${() => setWallet('')}>New rule</button>`;
   const nothing =
     type || changedSince
-      ? html`<${Empty} icon="search" next=${html`<button type="button" onClick=${() => filter({ type: '', changedSince: '' })}>Show all rules</button>`}>No rule matches.<//>`
+      ? html`<${Empty} icon="search" next=${html`<button type="button" onClick=${() => setQuery({ type: '', changedSince: '' })}>Show all rules</button>`}>No rule matches.<//>`
       : html`<${Empty} icon="rules" next=${add}>No rules yet. Rules automate or limit transfers from a wallet.<//>`;
   return html`<${Page} title="Rules" actions=${add}>
     <div class="filters">
-      <${Select} label="Type" value=${type} options=${[['', 'All'], ...Object.entries(RULE_TYPES)]} onChange=${(to: string) => filter({ type: to })} />
-      <${Entry} label="Changed since" isTime value=${changedSince} onEnter=${(at: string) => filter({ changedSince: at })} />
+      <${Select} label="Type" value=${type} options=${[['', 'All'], ...Object.entries(RULE_TYPES)]} onChange=${(to: string) => setQuery({ type: to })} />
+      <${Entry} label="Changed since" isTime value=${changedSince} onEnter=${(at: string) => setQuery({ changedSince: at })} />
       <button type="button" onClick=${yesterday}>Since yesterday</button>
     </div>
     <${Rules} type=${type || null} changedSince=${changedSince || null} empty=${nothing} />

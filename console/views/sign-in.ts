@@ -38,7 +38,7 @@ export function SignIn() {
     setApi(!isApi);
     setGiven({ ...given, clientId: isApi ? known : '', clientSecret: '', password: '' });
   };
-  return html`<div class="sign-in" ref=${box}><${Page} title="Sign in to Portcullis">
+  return html`<div class="sign-in" ref=${box}><img src="icon.svg" alt="" width="40" height="40" /><${Page} title="Sign in to Portcullis">
     ${isOfLink && tenant !== '' && html`<p class="tenant">for <b>${tenant}</b></p>`}
     ${notice.value !== '' && html`<p class="note" role="status">${notice.value}</p>`}
     <${Form} class="card" ...${action} verb=${action.isBusy ? 'Signing in …' : 'Sign in'} act=${start}>

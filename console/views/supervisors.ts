@@ -96,14 +96,13 @@ function SupervisorSheet({ of, done }: { of: Supervisor; done: Done<Supervisor> 
     <${Lock} of=${of} button=${lockedUntil && button('Unlock', unlock, true, 'primary')} />
     <p class="muted">A change of the role or the password ends ${username === viewer.value?.username ? 'your sessions, this one too' : `the sessions of ${username}`}.</p>
     <div class="stack">
-      <${Select} label="Role" value=${role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} />
-      <p class="actions end">${
+      <div class="beside"><${Select} label="Role" value=${role} options=${ROLES} onChange=${(role: string) => setGiven({ ...given, role })} />
+      ${
         role === 'admin' && role !== of.role
           ? html`<${ConfirmButton} ...${toAdmin(username, ROLES.find(([name]) => name === of.role)?.[1])} verb="Change the role" act=${setRole} />`
           : button('Change the role', setRole, role !== of.role)
-      }</p>
-      ${input('password', 'New password', NEW_PASSWORD)}
-      <p class="actions end">${button('Set the password', setPassword, password !== '')}</p>
+      }</div>
+      <div class="beside">${input('password', 'New password', NEW_PASSWORD)}${button('Set the password', setPassword, password !== '')}</div>
     </div>
     <${FailureBox} failure=${action.failure} />
     ${may('audit:read') && html`<p class="actions"><a href=${linkTo(['audit'], { subject: id, exports: 'shown' })}>Export the requests of ${username}</a></p>`}

@@ -6,8 +6,9 @@ import { Entry, Input, Select, utcOf } from '../kit/form.ts';
 import { Icon } from '../kit/icons.ts';
 import { type Chip, Chips, type Column, nodesOf, saveFile, Table, Tabs } from '../kit/list.ts';
 import { Empty, FailureBox, Found, may, Page, Skeleton, useAsk, useSettled } from '../kit/page.ts';
-import { absolute, Badge, counted, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
+import { absolute, Badge, counted, Explorer, Facts, Id, LinkBadge, lasting, Time, words } from '../kit/text.ts';
 import {
+  collectionWords,
   countOf,
   filtersOf,
   longest,
@@ -21,7 +22,7 @@ import {
   waitsFor,
 } from '../kit/transactions.ts';
 import { onSignOut } from '../remembered.ts';
-import { go, linkTo, place } from '../router.ts';
+import { linkTo, place, setQuery } from '../router.ts';
 import { recordOf } from './csv.ts';
 
 type Filter = Parameters<typeof filtersOf>[0];
@@ -71,8 +72,8 @@ const isFinal = (status: Status | null | undefined) => status === 'DONE' || stat
 const typeCell = (row: Transaction) => html`${typeWords(row)} ${row.typeFlagged && html`<${Badge} tone="bad">unknown type<//>`}`;
 const statusCell = (row: Transaction) => {
   const since = stuckSince(row);
-  return html`<${StatusBadge} status=${row.status} /> ${row.conflict && html`<${Badge} tone="bad">conflict<//>`}
-    ${since && html`<${Badge} tone="busy">Stuck for ${lasting(since, new Date().toISOString())}<//>`}`;
+  return html`<span class="badges"><${StatusBadge} status=${row.status} /> ${row.conflict && html`<${Badge} tone="bad">Conflict<//>`}
+    ${since && html`<${Badge} tone="busy">Stuck for ${lasting(since, new Date().toISOString())}<//>`}</span>`;
 };
 
 function filterBy(query: URLSearchParams): Filter {
@@ -163,7 +164,7 @@ const textual = (title: string, text: TextOf): TextColumn => ({ title, cell: tex
 export const COLUMNS: readonly TextColumn[] = [
   { title: 'Status', cell: statusCell, text: ({ status }) => status && STATUSES[status][0] },
   { title: 'Type', cell: typeCell, text: typeWords },
-  textual('Collection', ({ collection }) => words(collection)),
+  textual('Collection', ({ collection }) => collectionWords(collection)),
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['transactions', id])} />`, text: ({ id }) => id },
 ];
 export const REPORTED: TextColumn = { title: 'Reported', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, text: ({ updatedAt }) => updatedAt };
@@ -178,9 +179,7 @@ function saveCsv(columns: readonly TextColumn[], rows: readonly Transaction[]): 
   saveFile(new Blob(records, { type: 'text/csv' }), 'transactions.csv');
 }
 
-export function show(id?: string) {
-  return id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`;
-}
+export const show = (id?: string) => (id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`);
 
 /** The list as it was last shown, to which one goes back. */
 let back = '';
@@ -202,7 +201,7 @@ function TransactionsPage() {
   const seen = updates > 0 && `${counted(updates, 'update')} since this view was opened.`;
   const change = (name: string, value: string) => {
     setPaused(false);
-    go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
+    setQuery({ [name]: value });
   };
   const entry = (name: string, label: string, attributes: object) =>
     html`<${Entry} label=${label} value=${query.get(name) ?? ''} onEnter=${(value: string) => change(name, value)} ...${attributes} />`;
@@ -223,7 +222,7 @@ function TransactionsPage() {
       <${Input} label="Id or hash" type="search" maxlength="128" placeholder="In full, or its beginning"
         value=${query.get('search') ?? ''} onInput=${(value: string) => change('search', value)} />
       <${Select} label="Collection" value=${filter.collection ?? ''} onChange=${(value: string) => change('collection', value)}
-        options=${[['', 'All'], ...COLLECTIONS.map((name) => [name, words(name)])]} />
+        options=${[['', 'All'], ...COLLECTIONS.map((name) => [name, collectionWords(name)])]} />
       <p class="actions"><button type="button" aria-pressed=${isToday} disabled=${part === 'STUCK'} onClick=${() => change('since', isToday ? '' : today)}>Today</button></p>
       <details><summary>More filters</summary><div class="filters">
         ${entry('since', 'Reported from', { isTime: true })} ${entry('until', 'Reported before', { isTime: true })}
@@ -260,8 +259,7 @@ function chipsOf(query: URLSearchParams, part: Listed): Chip[] {
   };
   const isOf = filterBy(query);
   const applied: Readonly<Record<string, unknown>> = { ...isOf, since: isOf.updatedSince, until: isOf.updatedUntil };
-  // Each is read when it is removed: all of them may go at once.
-  const remove = (name: string) => () => go(linkTo(['transactions'], { ...Object.fromEntries(place.value.query), [name]: '' }), { replaces: true });
+  const remove = (name: string) => () => setQuery({ [name]: '' });
   return Object.entries(says).flatMap(([name, say]) => (applied[name] === null ? [] : [[say(query.get(name) ?? ''), remove(name)]]));
 }
 
@@ -277,7 +275,7 @@ function TransactionPage({ id }: { id: string }) {
   const { link, failure } = useUpdates({ idOrHash: id }, id, asked.reload, asked.reload);
   const networks = useAsk(NetworksDocument, asked.data?.transaction?.asset ? { first: 100 } : undefined);
   const found = asked.data?.transaction;
-  return html`<${Page} title=${found ? (found.typeName ? typeWords(found) : `${words(found.collection).slice(0, -1)} of type ${found.type}`) : 'Transaction'} trail=${[{ text: 'Transactions', link: back || linkTo(['transactions']) }]}>
+  return html`<${Page} title=${found ? (found.typeName ? typeWords(found) : `${collectionWords(found.collection)} transaction of type ${found.type}`) : 'Transaction'} trail=${[{ text: 'Transactions', link: back || linkTo(['transactions']) }]}>
     <${FailureBox} failure=${failure} />
     <${Found} asked=${asked} noun="transaction">${(transaction: OneTransaction) => {
       const { status, conflict, typeFlagged, error, events, gasUsed, asset, createdAt, updatedAt, transactionHash, contractAddress } = transaction;
@@ -295,7 +293,10 @@ function TransactionPage({ id }: { id: string }) {
           ['Type code', transaction.type],
           ['Asset', asset && html`<a href=${linkTo(['assets', asset.id])}>${asset.name}</a>`],
           ['Network', network?.name],
-          ['Transaction hash', transactionHash && html`<${Id} id=${transactionHash} /> ${explorerLink(network?.explorerUrl, transactionHash)}`],
+          [
+            'Transaction hash',
+            transactionHash && html`<${Id} id=${transactionHash} /> <${Explorer} template=${network?.explorerUrl} hash=${transactionHash} />`,
+          ],
           ['Contract address', contractAddress && html`<${Id} id=${contractAddress} />`],
           ['Gas used', gasUsed === '0' ? '' : gasUsed],
           ['Last reported', updatedAt && html`<${Time} at=${updatedAt} isAbsolute />`],
@@ -310,13 +311,6 @@ function TransactionPage({ id }: { id: string }) {
         ${events.pageInfo.hasPreviousPage && html`<p class="muted">The latest 100 of ${events.totalCount} changes.</p>`}`;
     }}<//>
   <//>`;
-}
-
-/** A link to a transaction in the explorer of its network; nothing where no address is known. */
-function explorerLink(template: string | null | undefined, hash: string) {
-  const url = URL.parse(template?.replaceAll('{hash}', encodeURIComponent(hash)) ?? '');
-  const link = url && /^https?:$/.test(url.protocol) && url.username === '' && url.href;
-  return link && html`<a href=${link} target="_blank" rel="noreferrer">Open in explorer</a>`;
 }
 
 type OneTransaction = NonNullable<TransactionQuery['transaction']>;

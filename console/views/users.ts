@@ -9,7 +9,8 @@ import { Empty, Found, may, Needs, Page, useAsk, useSettled } from '../kit/page.
 import { UUID, useName } from '../kit/picker.ts';
 import { actors } from '../kit/sources.ts';
 import { Badge, Copy, counted, Facts, Id, Time } from '../kit/text.ts';
-import { go, linkTo, place } from '../router.ts';
+import { NoTransactions } from '../kit/transactions.ts';
+import { go, linkTo, place, setQuery } from '../router.ts';
 import { viewer } from '../session.ts';
 
 function nameOf({ name, surname, email, externalId, erasedAt }: User): string {
@@ -25,15 +26,13 @@ const COLUMNS: readonly Column<User>[] = [
   { title: 'Migrated', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
 ];
 
-export function show(id?: string) {
-  return id === undefined ? html`<${UsersPage} />` : html`<${UserPage} key=${id} id=${id} />`;
-}
+export const show = (id?: string) => (id === undefined ? html`<${UsersPage} />` : html`<${UserPage} key=${id} id=${id} />`);
 
 /** The users of the tenant; an id that is pasted into the search leads to its user. */
 function UsersPage() {
   const search = place.value.query.get('search') ?? '';
   const variables = useSettled({ filter: { search: search.trim() || null } });
-  const find = (text: string) => (UUID.test(text.trim()) ? go(linkTo(['users', text.trim()])) : go(linkTo(['users'], { search: text }), { replaces: true }));
+  const find = (text: string) => (UUID.test(text.trim()) ? go(linkTo(['users', text.trim()])) : setQuery({ search: text }));
   const link = may('users:migrate') && html`<a class="button" href=${linkTo(['migrations', 'new'])}>Import users</a>`;
   return html`<${Page} title="Users" actions=${link}>
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
@@ -64,6 +63,7 @@ function UserPage({ id }: { id: string }) {
     <${Found} asked=${asked} noun="user">${(user: User) => html`
       ${user.erasedAt ? html`<${Receipt} ...${user} />` : html`<${Needs} permission="users:erase" to="erase users" />`}
       <${Facts} of=${[...factsOf(COLUMNS.slice(1), user), ['Id', html`<${Id} id=${id} />`]]} />
+      <${NoTransactions} of="user" />
       <${Activity} of="user" id=${id} round=${Date.parse(user.erasedAt ?? '') || 0} />`}<//>
   <//>`;
 }

@@ -10,6 +10,7 @@ import { type Crumb, Empty, Found, may, Needs, Page, useAsk } from '../kit/page.
 import { Named, Picker, useName } from '../kit/picker.ts';
 import { actors, networks as known, offering, wallets } from '../kit/sources.ts';
 import { Badge, Facts, Id, shortened, Time, words } from '../kit/text.ts';
+import { NoTransactions } from '../kit/transactions.ts';
 import { linkTo } from '../router.ts';
 import { RULE_TYPES } from './rule-draft.ts';
 
@@ -72,6 +73,7 @@ function WalletPage({ id }: { id: string }) {
         ${networks.totalCount === 0 && html`<${Empty} icon="networks">No networks are assigned to the wallet.<//>`}
         ${networks.totalCount > 0 && html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} />`}
         ${networks.totalCount > networks.edges.length && html`<p class="muted">The first ${networks.edges.length} of ${networks.totalCount} networks.</p>`}
+        <${NoTransactions} of="wallet" />
         <${Activity} of="wallet" id=${id} round=${networks.totalCount} />`;
     }}<//>
   <//>`;

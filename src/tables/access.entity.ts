@@ -81,6 +81,8 @@ export const Supervisor = defineEntity({
     passwordHash: p.text(),
     role: p.text(),
     status: p.enum(['active', 'disabled']).default('active'),
+    /** When somebody ended its lockout last. */
+    unlockedAt: p.datetime(6).$type<string>().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     updatedAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },

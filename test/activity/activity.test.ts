@@ -65,6 +65,17 @@ it('every change of a supervisor has its author and its request, and a password 
   expect(JSON.stringify(stored)).not.toContain('argon2');
 });
 
+it('of a supervisor who was unlocked, by whom and in which request', async () => {
+  const token = await p.loginToken();
+  const { id, username } = await createdSupervisor(p, token, { username: `locked-${randomUUID()}` });
+  for (let time = 0; time < 5; time++) await login(p, username, { password: 'wrong' }).catch(() => undefined);
+  await ask(p, `mutation { unlockSupervisor(id: "${id}") { __typename } }`, token, 'of-unlocking');
+  const [unlocked] = await activityOf('supervisor', id);
+  expect(unlocked).toMatchObject({ isNew: false, correlationId: 'of-unlocking', subject: expect.any(String) });
+  expect(unlocked?.changes).toEqual({ unlocked_at: [null, expect.any(String)] });
+  await login(p, username);
+});
+
 it('who changes their own password is its author', async () => {
   const token = await p.loginToken();
   const { id, username } = await createdSupervisor(p, token, { username: `own-${randomUUID()}` });

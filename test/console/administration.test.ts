@@ -23,6 +23,10 @@ const TOAST_IS_FREE = `(() => { const toast = document.querySelector('.toasts').
   return toast.height > 0 && [...document.querySelectorAll('dialog[open], .bar, h1')].every((of) => {
     const { top, bottom } = of.getBoundingClientRect(); return bottom <= toast.top + 1 || top >= toast.bottom; }); })()`;
 
+/** Whether the head of an open sheet covers nothing of what is in it. */
+const HEAD_IS_FREE = `(() => { const sheet = document.querySelector('dialog.sheet');
+  return sheet.querySelector('dt').getBoundingClientRect().top >= sheet.querySelector('.head').getBoundingClientRect().bottom; })()`;
+
 describeReal('chromium', 'administration in the console', () => {
   it('creates a client, shows its secret once, and rotates it with an hour of overlap', async () => {
     const page = await beginAt(open, p.demo, '#/clients');
@@ -123,6 +127,7 @@ describeReal('chromium', 'administration in the console', () => {
     const opener = page.getByRole('button', { name: username, exact: true });
     await page.getByRole('row').filter({ has: opener }).getByText('Locked').waitFor();
     await opener.click();
+    expect(await page.evaluate(HEAD_IS_FREE)).toBe(true);
     await sheet.getByText(/^Locked until .+ after wrong passwords\./).waitFor();
     await sheet.getByRole('button', { name: 'Unlock' }).click();
     await page.getByText(`${username} is unlocked.`).waitFor();
@@ -133,6 +138,7 @@ describeReal('chromium', 'administration in the console', () => {
     const records = sheet.getByRole('link', { name: /^5 wrong passwords since .+ from 127\.0\.0\.1$/ });
     await expect.poll(() => records.count(), SOON).toBe(1);
     await sheet.getByText(/^Not locked any more\. The last lock would have lasted until .+/).waitFor();
+    await sheet.getByRole('table', { name: 'Activity' }).getByText('The username was unlocked.').waitFor();
     await login(p, username);
     await sheet.getByLabel('Role').selectOption('admin');
     await sheet.getByRole('button', { name: 'Change the role' }).click();

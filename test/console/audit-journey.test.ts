@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { beginAt, goTo, openConsole, SOON, signIn, useConsole } from '../support/console/console-page.ts';
+import { createdSupervisor } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { takePicture } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -104,7 +105,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await page.getByLabel('Who').selectOption({ label: supervisor.username });
     await page.getByRole('button', { name: '1 h', exact: true }).click();
     await expect.poll(() => page.url(), SOON).toContain('range=60');
-    await page.getByLabel('Correlation id, path or operation').fill('setWalletRuleStatus');
+    await page.getByLabel('Id, path or operation').fill('setWalletRuleStatus');
     await page.keyboard.press('Enter');
     await expect.poll(() => table.getByRole('row').count(), SOON).toBe(2);
     for (const given of ['operation=setWalletRuleStatus', 'range=60', 'subject=', 'own=shown'])
@@ -112,7 +113,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await changed.getByRole('button', { name: 'Set wallet rule status' }).focus();
     await page.keyboard.press('Enter');
     const sheet = page.getByRole('dialog', { name: 'Set wallet rule status' });
-    await sheet.getByText('login', { exact: true }).waitFor();
+    await sheet.getByText('Login', { exact: true }).waitFor();
     await sheet.getByRole('button', { name: 'Request', exact: true }).click();
     expect(await sheet.getByRole('region', { name: 'Request body' }).innerText()).toContain(rule);
     await sheet.getByRole('button', { name: 'Response', exact: true }).click();
@@ -121,7 +122,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await expect.poll(() => sheet.count()).toBe(0);
     await page.getByRole('link', { name: 'Clear' }).click();
     await page.getByRole('button', { name: 'Rejected (4xx)' }).click();
-    await page.getByLabel('Correlation id, path or operation').fill(`/v1/wallets/${wallet}`);
+    await page.getByLabel('Id, path or operation').fill(`/v1/wallets/${wallet}`);
     await page.keyboard.press('Enter');
     await expect.poll(() => table.getByRole('row').count(), SOON).toBe(2);
     await page.getByText('More filters').click();
@@ -179,7 +180,7 @@ describeReal('chromium', 'audit records in the console', () => {
     });
     await p.service.context.auditWriter.flush();
     const page = await beginAt(open, p.demo, '#/audit');
-    await page.getByLabel('Who').selectOption({ label: 'Demo client' });
+    await page.getByLabel('Client', { exact: true }).selectOption({ label: 'Demo client' });
     await page.getByRole('button', { name: 'Last 7 days' }).click();
     await page.getByRole('button', { name: 'Rejected (4xx)' }).click();
     const table = page.getByRole('table', { name: 'Audit records' });
@@ -204,6 +205,8 @@ describeReal('chromium', 'audit records in the console', () => {
     const toRecord = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(toRecord).toMatch(/[?&]since=/);
     expect(toRecord).not.toContain('range=');
+    // It is that of the list, however much later the request was opened.
+    expect(new URLSearchParams(toRecord.split('?')[1]).get('since')).toBe(query.get('since'));
     await goTo(page, '#/accounts');
     await goTo(page, new URL(toRecord).hash);
     await opened.getByText('POST /v2/oauth/token').waitFor();
@@ -215,6 +218,32 @@ describeReal('chromium', 'audit records in the console', () => {
     await page.keyboard.press('Escape');
     await page.getByText('No request matches.').waitFor();
     expect(open.complaints).toEqual([]);
+  });
+
+  it('what a request is about has its name and its page, and so does who has made it; a client is apart from people', async () => {
+    const { id, username } = await createdSupervisor(p, await p.loginToken(), { username: `eve-${randomUUID()}` });
+    const query = `mutation { setSupervisorRole(id: "${id}", role: "operator") { __typename } }`;
+    const asked = 'mutation ($id: ID!) { setSupervisorRole(id: $id, role: "viewer") { __typename } }';
+    const headers = { 'x-correlation-id': `role-${randomUUID()}` };
+    const token = await p.loginToken();
+    await p.call('POST', '/graphql', { token, json: { query } });
+    await p.call('POST', '/graphql', { token, json: { query: asked, variables: { id } }, headers });
+    await p.service.context.auditWriter.flush();
+    const page = await beginAt(open, p.demo, '#/audit?operation=setSupervisorRole');
+    const table = page.getByRole('table', { name: 'Audit records' });
+    const link = table.getByRole('link', { name: username, exact: true });
+    await expect.poll(() => link.count(), SOON).toBe(1);
+    expect(await link.getAttribute('href')).toBe(`#/supervisors/${id}`);
+    const optionsOf = (label: string) => page.getByLabel(label, { exact: true }).locator('option').allInnerTexts();
+    expect([(await optionsOf('Who')).includes('Demo client'), (await optionsOf('Client')).includes(username)]).toEqual([
+      false,
+      false,
+    ]);
+    await goTo(page, `#/audit?correlationId=${headers['x-correlation-id']}`);
+    const admin = page.getByRole('main').getByRole('link', { name: p.demo.supervisor.username, exact: true });
+    await expect.poll(() => admin.getAttribute('href'), SOON).toMatch(/^#\/supervisors\//);
+    const through = page.getByRole('main').getByRole('link', { name: 'Demo client', exact: true });
+    expect(await through.getAttribute('href')).toBe(`#/clients/${p.demo.client.client_id}`);
   });
 
   it('changes alone are listed, without what anybody read', async () => {
@@ -252,7 +281,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await signIn(page, p.demo);
     await openAudit(page);
     const json = { query: '{ me { nodeId } }' };
-    await page.getByLabel('Correlation id').fill('comes-later');
+    await page.getByLabel('Id, path or operation').fill('comes-later');
     await page.keyboard.press('Enter');
     await page.getByText('A new record takes a few seconds to arrive').waitFor();
     await p.call('POST', '/graphql', {

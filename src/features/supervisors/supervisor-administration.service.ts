@@ -34,6 +34,7 @@ interface Change {
     role?: string;
     username?: string;
     username_clash?: 0;
+    unlocked_at?: string;
   };
 }
 
@@ -169,11 +170,13 @@ export class SupervisorAdministration {
   }
 
   /** Ends a supervisor's lockout by deleting its failed logins. */
-  async unlock(nodeId: string, administrator: Administrator, id: string): Promise<SupervisorRow> {
-    const row = await this.#find(nodeId, id);
-    await this.#refuse(nodeId, administrator, 'unlock', [row.role]);
-    await this.#deps.locks.unlock(nodeId, row.username);
-    return row;
+  unlock(nodeId: string, administrator: Administrator, id: string): Promise<SupervisorRow> {
+    return this.#deps.db.transaction(async () => {
+      const row = await this.#find(nodeId, id);
+      await this.#refuse(nodeId, administrator, 'unlock', [row.role]);
+      await this.#deps.locks.unlock(nodeId, row.username);
+      return this.#update(nodeId, row.id, { unlocked_at: new Date(this.#deps.nowMs()).toISOString() });
+    });
   }
 
   /** Runs a change while the supervisor's row is locked, and revokes its sessions. */
@@ -231,11 +234,10 @@ export class SupervisorAdministration {
   }
 
   async #update(nodeId: string, id: string, set: Change['set']): Promise<SupervisorRow> {
-    const updated_at = new Date(this.#deps.nowMs()).toISOString();
     const [row] = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .updateTable('supervisors')
-        .set({ ...set, updated_at })
+        .set({ ...set, updated_at: new Date(this.#deps.nowMs()).toISOString() })
         .where('id', '=', id)
         .returning(SUPERVISOR_COLUMNS),
     );
