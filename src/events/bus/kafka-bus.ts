@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { once } from 'node:events';
 import type { Consumer, EachBatchPayload, TopicMessages } from 'kafkajs';
 import { encodePlainMessages, PlainMessage } from '../../lib/fast/kafka-encoding.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
@@ -19,7 +18,14 @@ import {
   type Subscription,
 } from './event-bus.ts';
 import { KafkaAdmin } from './kafka-admin.ts';
-import { incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient, LazyClient } from './kafka-client.ts';
+import {
+  consume,
+  incomingMessage,
+  KAFKA_RETRY,
+  type KafkaConnection,
+  kafkaClient,
+  LazyClient,
+} from './kafka-client.ts';
 import { PublishQueue } from './publish-queue.ts';
 
 /**
@@ -229,44 +235,26 @@ export class KafkaSubscription implements Subscription {
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping.signal.aborted) {
+    const { connection, options, log } = this.#deps;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
       try {
-        await this.#consume();
+        await consume(await this.#newConsumer(), {
+          topics: options.topics.map((topic) => connection.topicPrefix + topic),
+          fromBeginning: options.fromBeginning,
+          signal,
+          onJoin: () => {
+            this.#crashes = 0;
+          },
+          partitionsConsumedConcurrently: PARTITIONS_AT_ONCE,
+          eachBatch: (payload) => this.#eachBatch(payload),
+        });
       } catch (error) {
         this.#crashes += 1;
-        const fields = { store: 'bus', groupId: this.#deps.options.groupId, failures: this.#crashes, error };
-        this.#deps.log('warn', 'consumer failed; replacing it', fields);
-        await pause(backoffMs(this.#crashes), this.#stopping.signal);
+        const fields = { store: 'bus', groupId: options.groupId, failures: this.#crashes, error };
+        log('warn', 'consumer failed; replacing it', fields);
+        await pause(backoffMs(this.#crashes), signal);
       }
-    }
-  }
-
-  /** Runs one consumer. Resolves when the subscription is stopped; rejects with the error that ended the consumer. */
-  async #consume(): Promise<void> {
-    const consumer = await this.#newConsumer();
-    const crash = Promise.withResolvers<never>();
-    crash.promise.catch(() => undefined);
-    consumer.on('consumer.crash', ({ payload }) => crash.reject(payload.error));
-    consumer.on('consumer.group_join', () => {
-      this.#crashes = 0;
-    });
-    const { topicPrefix } = this.#deps.connection;
-    try {
-      await consumer.connect();
-      await consumer.subscribe({
-        topics: this.#deps.options.topics.map((topic) => topicPrefix + topic),
-        fromBeginning: this.#deps.options.fromBeginning ?? true,
-      });
-      // Must be awaited: a consumer that is disconnected while it joins the group starts again once it has joined.
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: PARTITIONS_AT_ONCE,
-        eachBatch: (payload) => this.#eachBatch(payload),
-      });
-      if (!this.#stopping.signal.aborted) await Promise.race([crash.promise, once(this.#stopping.signal, 'abort')]);
-    } finally {
-      await consumer.disconnect().catch(() => undefined);
     }
   }
 

@@ -1,6 +1,16 @@
+import { once } from 'node:events';
 import { connect as connectPlain, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { Admin, ISocketFactory, Kafka, KafkaMessage, RetryOptions, SASLOptions } from 'kafkajs';
+import type {
+  Admin,
+  Consumer,
+  ConsumerRunConfig,
+  ISocketFactory,
+  Kafka,
+  KafkaMessage,
+  RetryOptions,
+  SASLOptions,
+} from 'kafkajs';
 import { restWhenNothingWaits } from '../../lib/fast/kafka-timers.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
@@ -101,6 +111,43 @@ export class LazyClient<Client extends Pick<Admin, 'connect' | 'disconnect'>> {
       this.#connected = undefined;
       throw error;
     }
+  }
+}
+
+/**
+ * Runs a consumer, which commits no offsets by itself, until `signal` is aborted. Rejects with the error that ended it;
+ * an error after which kafkajs restarts it does not.
+ */
+export async function consume(
+  consumer: Consumer,
+  {
+    topics,
+    fromBeginning = true,
+    signal,
+    onJoin,
+    ...run
+  }: Pick<ConsumerRunConfig, 'eachBatch' | 'partitionsConsumedConcurrently'> & {
+    topics: string[];
+    fromBeginning?: boolean | undefined;
+    signal: AbortSignal;
+    /** Called when it has joined its group, at first and again, before anything is fetched. */
+    onJoin(): void;
+  },
+): Promise<void> {
+  const crash = Promise.withResolvers<never>();
+  crash.promise.catch(() => undefined);
+  consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
+    if (!restart) crash.reject(error);
+  });
+  consumer.on('consumer.group_join', onJoin);
+  try {
+    await consumer.connect();
+    await consumer.subscribe({ topics, fromBeginning });
+    // Must be awaited: a consumer that is disconnected while it joins the group starts again once it has joined.
+    await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, ...run });
+    if (!signal.aborted) await Promise.race([crash.promise, once(signal, 'abort')]);
+  } finally {
+    await consumer.disconnect().catch(() => undefined);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type Within,
 } from './event-bus.ts';
 import { oldestSecondsOf } from './kafka-admin.ts';
-import { incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { consume, incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;
 /**
@@ -87,7 +87,6 @@ export class KafkaLogReader implements LogReader {
     try {
       await new Reading(consumer, topicPrefix, options).run();
     } finally {
-      await consumer.disconnect().catch(() => undefined);
       // A group that could not be deleted is harmless, and the brokers remove it in time.
       await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
     }
@@ -105,7 +104,9 @@ class Reading {
   readonly #options: ReadOptions;
   /** The remaining range of offsets of each partition; a partition that is done is removed. */
   readonly #left: Map<number, { next: bigint; end: bigint }>;
-  readonly #ended = Promise.withResolvers<void>();
+  /** Aborted when all is read, or when the reading fails. */
+  readonly #ended = new AbortController();
+  #failure: unknown;
   #stall: NodeJS.Timeout | undefined;
 
   constructor(consumer: Consumer, topicPrefix: string, options: ReadOptions) {
@@ -113,37 +114,29 @@ class Reading {
     this.#name = topicPrefix + options.topic;
     this.#options = options;
     this.#left = new Map(options.spans.map(({ partition, first, end }) => [partition, { next: first, end }]));
-    this.#ended.promise.catch(() => undefined);
   }
 
   async run(): Promise<void> {
-    const { signal } = this.#options;
-    const stop = () => this.#ended.resolve();
-    this.#stall = setTimeout(() => this.#ended.reject(new BusUnavailableError('the log reader has stopped')), STALL_MS);
-    this.#consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
-      if (!restart) this.#ended.reject(error);
-    });
-    this.#consumer.on('consumer.group_join', () => this.#seek());
-    signal.addEventListener('abort', stop, { once: true });
+    this.#stall = setTimeout(() => this.#fail(new BusUnavailableError('the log reader has stopped')), STALL_MS);
     try {
-      await this.#consumer.connect();
-      await this.#consumer.subscribe({ topics: [this.#name], fromBeginning: true });
-      await this.#consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
+      await consume(this.#consumer, {
+        topics: [this.#name],
+        signal: AbortSignal.any([this.#options.signal, this.#ended.signal]),
+        onJoin: () => this.#seek(),
         eachBatch: (payload) => this.#eachBatch(payload),
       });
-      await this.#ended.promise;
     } finally {
       clearTimeout(this.#stall);
-      signal.removeEventListener('abort', stop);
     }
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /**
-   * Starts each partition at its next offset, at the first join of the group and at each later one, before anything is
-   * fetched.
-   */
+  #fail(error: unknown): void {
+    this.#failure ??= error;
+    this.#ended.abort();
+  }
+
+  /** Starts each partition at its next offset, at each join of the group. */
   #seek(): void {
     for (const [partition, { next }] of this.#left) {
       this.#consumer.seek({ topic: this.#name, partition, offset: String(next) });
@@ -167,7 +160,7 @@ class Reading {
       }
     } catch (error) {
       pause();
-      this.#ended.reject(error);
+      this.#fail(error);
       return;
     }
     if (signal.aborted) return;
@@ -175,7 +168,7 @@ class Reading {
     if (BigInt(batch.lastOffset()) < left.end - 1n) return;
     this.#left.delete(batch.partition);
     pause();
-    if (this.#left.size === 0) this.#ended.resolve();
+    if (this.#left.size === 0) this.#ended.abort();
   }
 }
 
