@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -37,19 +38,15 @@ export async function listen(
     reusePort?: boolean;
   },
 ): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
   connectionsOf.set(server, new Connections(server));
-  server.once('error', reject);
-  server.listen({ port, host, reusePort }, resolve);
   try {
-    await promise;
+    await once(server.listen({ port, host, reusePort }), 'listening');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'EADDRINUSE')
       throw new StartError(`port ${port} of ${host} is in use: stop its owner, or set ${variable}`);
     throw new StartError(`cannot listen on ${host}:${port} (${String(code)}): set HOST or ${variable}`);
   }
-  server.off('error', reject);
   const bound = server.address();
   return typeof bound === 'object' && bound ? bound.port : port;
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type StatsListener, unwatchFile, watchFile } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
@@ -76,16 +77,10 @@ export async function parseTable(text: TableText, signal: AbortSignal): Promise<
 
 async function parseInThread(text: TableText, signal: AbortSignal): Promise<ParsedTable> {
   signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<ParsedTable>();
   const worker = new Worker(new URL('./table-thread.ts', import.meta.url), { workerData: text, execArgv: [] });
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort);
-  worker.once('message', resolve).once('error', reject);
-  worker.once('exit', () => reject(new Error('the thread that reads gateway.yaml has exited')));
   try {
-    return await promise;
+    return (await once(worker, 'message', { signal }))[0];
   } finally {
-    signal.removeEventListener('abort', abort);
     await worker.terminate();
   }
 }
