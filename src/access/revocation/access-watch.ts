@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { at, type Clock } from '../../events/streams/clock.ts';
+import { runCooperatively } from '../../lib/yielding.ts';
 import { InvalidTokenError, type Principal } from '../identity/callers.ts';
 import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, endKey, endKeysOf } from './access-cache.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
@@ -10,14 +11,12 @@ export type AccessEnd = 'expired' | 'revoked' | 'unknown';
 
 type OnAccessEnd = (end: AccessEnd) => void;
 
-/** How long, in ms, watchers are called back before other work runs. */
-const SLICE_MS = 5;
-
 interface Watcher {
   principal: Principal;
   keys: readonly string[];
   onEnd: OnAccessEnd;
   cancelExpiry: (() => void) | undefined;
+  end: AccessEnd | undefined;
 }
 
 /** Watches the tokens of connections that outlive their request, such as subscriptions, and reports when they end. */
@@ -25,9 +24,6 @@ export class AccessWatch {
   readonly #deps;
   /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
   readonly #watchers = new Map<string, Set<Watcher>>();
-  /** The watchers whose token has ended and that have not been called back yet. */
-  readonly #ending = new Map<Watcher, AccessEnd>();
-  #isEnding = false;
   /** The number of current watchers. */
   size = 0;
 
@@ -52,10 +48,10 @@ export class AccessWatch {
    */
   watch(principal: Principal, onEnd: OnAccessEnd): () => void {
     const { expiresAtMs } = principal;
-    const watcher: Watcher = { principal, keys: keysOf(principal), onEnd, cancelExpiry: undefined };
+    const watcher: Watcher = { principal, keys: keysOf(principal), onEnd, cancelExpiry: undefined, end: undefined };
     this.#add(watcher);
     if (expiresAtMs !== undefined) {
-      watcher.cancelExpiry = at(this.#deps.clock, expiresAtMs, () => this.#end(watcher, 'expired'));
+      watcher.cancelExpiry = at(this.#deps.clock, expiresAtMs, () => void this.#end(watcher, 'expired'));
     }
     this.#checkFirst(watcher).catch((error: unknown) => this.#end(watcher, this.#endOf(error)));
     return () => void this.#remove(watcher);
@@ -72,7 +68,7 @@ export class AccessWatch {
       for (const watcher of this.#watchers.get(keyOf(change)) ?? []) {
         // A revoked session or token is final; a change of a client may concern something else.
         if (change.kind === 'client') changed.add(watcher);
-        else this.#end(watcher, 'revoked');
+        else void this.#end(watcher, 'revoked');
       }
     }
     const checks = await Promise.allSettled([...changed].map((watcher) => this.#recheck(watcher)));
@@ -93,7 +89,7 @@ export class AccessWatch {
   }
 
   async #recheck(watcher: Watcher): Promise<void> {
-    if (!(await this.#deps.admits(watcher.principal))) this.#end(watcher, 'revoked');
+    if (!(await this.#deps.admits(watcher.principal))) void this.#end(watcher, 'revoked');
   }
 
   #add(watcher: Watcher): void {
@@ -101,30 +97,19 @@ export class AccessWatch {
     for (const key of watcher.keys) this.#watchers.getOrInsertComputed(key, () => new Set()).add(watcher);
   }
 
-  #end(watcher: Watcher, end: AccessEnd): void {
+  /** Calls back a watcher in a turn among other work: one token may have thousands of connections. */
+  async #end(watcher: Watcher, end: AccessEnd): Promise<void> {
     // The first end counts.
-    if (!this.#ending.has(watcher)) this.#ending.set(watcher, end);
-    if (!this.#isEnding) void this.#callBack();
-  }
-
-  /** Calls back the watchers whose token has ended, in slices: one token may have thousands of connections. */
-  async #callBack(): Promise<void> {
-    this.#isEnding = true;
-    while (this.#ending.size > 0) {
-      // Ends of one turn, such as the timers of connections with the same token, are taken together.
-      await nextTurn();
-      const endsAtTick = performance.now() + SLICE_MS;
-      for (const [watcher, end] of this.#ending) {
-        this.#ending.delete(watcher);
-        try {
-          if (this.#remove(watcher)) watcher.onEnd(end);
-        } catch (error) {
-          this.#deps.onError(error);
-        }
-        if (performance.now() >= endsAtTick) break;
-      }
+    if (watcher.end) return;
+    watcher.end = end;
+    await nextTurn();
+    try {
+      await runCooperatively(() => {
+        if (this.#remove(watcher)) watcher.onEnd(end);
+      }, undefined);
+    } catch (error) {
+      this.#deps.onError(error);
     }
-    this.#isEnding = false;
   }
 
   /** Removes a watcher; returns false when it was already removed. */
