@@ -14,20 +14,17 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
   readonly #left = new AbortController();
   #last: MigrationProgressRow;
   #untaken: MigrationProgressRow | undefined;
-  #waiting: PromiseWithResolvers<IteratorResult<MigrationProgressRow, undefined>> | undefined;
+  /** Resolves at the next value, or at the end. */
+  #changed = Promise.withResolvers<void>();
   #failure: { error: unknown } | undefined;
-  #isEnded: boolean;
+  isEnded: boolean;
 
   constructor(first: MigrationProgressRow, onEnd: (stream: ProgressStream) => void) {
     this.#onEnd = onEnd;
     this.#first = first;
     this.#last = first;
     this.#untaken = first;
-    this.#isEnded = first.done;
-  }
-
-  get isEnded(): boolean {
-    return this.#isEnded;
+    this.isEnded = first.done;
   }
 
   /**
@@ -44,37 +41,35 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
 
   /** Offers a new value, unless nothing has changed. It replaces a value that has not been read. */
   offer(row: MigrationProgressRow): void {
-    if (this.#isEnded || row.processed < this.#last.processed || stateOf(row) === stateOf(this.#last)) return;
+    if (this.isEnded || row.processed < this.#last.processed || stateOf(row) === stateOf(this.#last)) return;
     this.#last = row;
-    if (this.#waiting) this.#answer({ done: false, value: row });
-    else this.#untaken = row;
+    this.#untaken = row;
+    this.#wake();
     if (row.done) this.end();
   }
 
   /** Ends the stream: without an error, an unread value can still be read; with an error, it is dropped. */
   end(error?: unknown): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
+    if (this.isEnded) return;
+    this.isEnded = true;
     if (error !== undefined) {
       this.#untaken = undefined;
       this.#failure = { error };
       this.#left.abort(error);
     }
-    if (this.#waiting) void this.next().then(this.#waiting.resolve, this.#waiting.reject);
-    this.#waiting = undefined;
+    this.#wake();
     this.#onEnd(this);
   }
 
   async next(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
+    while (!this.#untaken && !this.isEnded) await this.#changed.promise;
     const value = this.#untaken;
     this.#untaken = undefined;
     if (value) return { done: false, value };
     const failure = this.#failure;
     this.#failure = undefined;
     if (failure) throw failure.error;
-    if (this.#isEnded) return { done: true, value: undefined };
-    this.#waiting ??= Promise.withResolvers();
-    return this.#waiting.promise;
+    return { done: true, value: undefined };
   }
 
   async return(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
@@ -88,9 +83,9 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
     return this;
   }
 
-  #answer(result: IteratorResult<MigrationProgressRow, undefined>): void {
-    this.#waiting?.resolve(result);
-    this.#waiting = undefined;
+  #wake(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 }
 
