@@ -61,7 +61,10 @@ async function seedDemo(deps: DemoDependencies, demo: Demo): Promise<void> {
     await insertAccess(deps, 'Neighbour', other, otherHash);
     await insertDemoHoldings(db, demo, chainId);
     const neighbour = db.forNode(other.node_id);
-    await neighbour.run((k) => k.insertInto('accounts').values(otherAccounts(demo)));
+    const accounts = Array.from({ length: OTHER_ACCOUNTS }, (_, index) =>
+      account(index === 0 ? other.account_id : randomUUID(), index, `Neighbour ${index + 1}`, 'organisation'),
+    );
+    await neighbour.run((k) => k.insertInto('accounts').values(accounts));
     await neighbour.run((k) => k.insertInto('wallets').values(wallet(other.wallet_id, other.account_id, chainId)));
     for (const collection of TRANSACTION_COLLECTIONS) {
       const assetId = collection === 'token_transactions' ? demo.asset_id : null;
@@ -225,13 +228,6 @@ function demoAccounts(demo: Demo) {
       return { ...gone, status: 3, deleted_at: gone.updated_at };
     }),
   ];
-}
-
-/** Returns the accounts of the other tenant. */
-function otherAccounts({ other_node: other }: Demo) {
-  return Array.from({ length: OTHER_ACCOUNTS }, (_, index) =>
-    account(index === 0 ? other.account_id : randomUUID(), index, `Neighbour ${index + 1}`, 'organisation'),
-  );
 }
 
 /** Returns a wallet row that was created on the demo's first day. */

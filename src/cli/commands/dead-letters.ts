@@ -60,16 +60,17 @@ export const deadLettersList: CommandBody = {
       if (rows.length < limit) await replay.read(plan, collect, enough.signal);
     }
     if (total > rows.length) input.printError(`Showing ${counted(rows.length)} of ${counted(total)} dead letters.\n`);
-    return printRows(input, { name: 'dead_letters', rows, view: (row) => row, line });
+    return printRows(input, {
+      name: 'dead_letters',
+      rows,
+      view: (row) => row,
+      line: ({ id, at, key, error }) => `${id}  ${at}  ${printable(key) || '-'}  ${printable(error)}\n`,
+    });
   },
 };
 
 function rowOf({ timestampMs, key, headers: { error = '' }, ...place }: IncomingMessage) {
   return { id: letterId(place), at: new Date(timestampMs).toISOString(), key, error: SECRETS.maskText(error) };
-}
-
-function line({ id, at, key, error }: ReturnType<typeof rowOf>): string {
-  return `${id}  ${at}  ${printable(key) || '-'}  ${printable(error)}\n`;
 }
 
 /**

@@ -87,7 +87,14 @@ export async function startTransactionConsumers({
     bus.subscribe({
       groupId,
       topics: [topic],
-      handle: withDeadLetters(bus, (batch) => transactions.applyBatch(topic, batch.map(deliveryOf))),
+      handle: withDeadLetters(bus, (batch) => {
+        const deliveries = batch.map(({ value, headers }) => ({
+          body: value ?? new Uint8Array(),
+          correlationId: headers['correlation-id'] ?? '',
+          traceparent: validTraceparent(headers.traceparent),
+        }));
+        return transactions.applyBatch(topic, deliveries);
+      }),
     });
   const registrations = bus.subscribe({
     groupId: 'portcullis.transactions.registered',
@@ -106,12 +113,4 @@ async function registerAll(batch: readonly IncomingMessage[], transactions: Tran
   for (const id of await transactions.registerAllByOwner(registrations)) {
     log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
   }
-}
-
-function deliveryOf({ value, headers }: IncomingMessage) {
-  return {
-    body: value ?? new Uint8Array(),
-    correlationId: headers['correlation-id'] ?? '',
-    traceparent: validTraceparent(headers.traceparent),
-  };
 }

@@ -191,7 +191,8 @@ export class RowApplication {
     try {
       await this.#store.insert(chosen, events);
     } catch (error) {
-      if (!isOfRows(error)) throw error;
+      // The database refuses the values if it can serve (SQLSTATE 22, 23, 54, P0).
+      if (!/^(?:22|23|54|P0)/.test(sqlState(error) ?? '')) throw error;
       await this.#store.rollBack('rows');
       await this.#store.release('rows');
       return rows.map((row) => ({ row, error }));
@@ -226,11 +227,6 @@ export class RowApplication {
       'could not store a user',
     );
   }
-}
-
-/** Checks whether the database refuses the values, rather than being unable to serve (SQLSTATE 22, 23, 54, P0). */
-function isOfRows(error: unknown): boolean {
-  return /^(?:22|23|54|P0)/.test(sqlState(error) ?? '');
 }
 
 function appliedRow(

@@ -1,5 +1,5 @@
 import { type ExecutionResult, getOperationAST } from 'graphql';
-import { type GraphQLParams, type Plugin, processRegularResult } from 'graphql-yoga';
+import { type FetchAPI, type GraphQLParams, type Plugin, processRegularResult } from 'graphql-yoga';
 import { type Exchange, readBytes } from '../../../gateway/exchange/exchange.ts';
 import { errorEnvelope, refusalHeaders, statusOf } from '../../../gateway/exchange/refusals.ts';
 import { heapWeight } from '../../../lib/heap-weight.ts';
@@ -74,9 +74,7 @@ export function useHttpRequests(
       form.stop();
       if (!exchange.req.complete && !exchange.res.headersSent) exchange.res.setHeader('Connection', 'close');
       if (!refusal) return;
-      const headers = { 'content-type': 'application/json; charset=utf-8', ...refusalHeaders(refusal) };
-      const body = JSON.stringify(errorEnvelope(refusal));
-      setResponse(new fetchAPI.Response(body, { status: statusOf(refusal), headers }));
+      setResponse(refusalResponse(refusal, fetchAPI));
     },
   };
 }
@@ -214,7 +212,8 @@ export function useHttpResults(
           const results = (subscriptions.get(exchange) ?? result)[Symbol.asyncIterator]();
           if (accepted.takesStream) return stream(results);
           void results.return?.();
-          return setResultProcessor(notAcceptable, JSON_TYPE);
+          const refusal = new Refusal('not_acceptable');
+          return setResultProcessor((_result, fetchAPI) => refusalResponse(refusal, fetchAPI), JSON_TYPE);
         }
         const maskedResult = await mask.result(result, exchange);
         heldMemory()?.lowerTo(maskedResult.stringify?.().length ?? SLICE_LENGTH);
@@ -245,10 +244,9 @@ function withStatus(result: ExecutionResult): ExecutionResult {
   return result;
 }
 
-/** Returns the 406 for a subscription whose client accepts no event stream. */
-function notAcceptable(...[, fetchAPI]: Parameters<typeof processRegularResult>): Response {
-  const refusal = new Refusal('not_acceptable');
-  const headers = { 'content-type': `${JSON_TYPE}; charset=utf-8` };
+/** Returns the response to a refusal, with the error envelope of REST. */
+function refusalResponse(refusal: Refusal, fetchAPI: FetchAPI): Response {
+  const headers = { 'content-type': `${JSON_TYPE}; charset=utf-8`, ...refusalHeaders(refusal) };
   return new fetchAPI.Response(JSON.stringify(errorEnvelope(refusal)), { status: statusOf(refusal), headers });
 }
 
