@@ -15,6 +15,7 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { makeFolder } from '../lib/files.ts';
+import { SharedRuns } from '../lib/shared-runs.ts';
 
 // The format of a line is `crc32 line\n`; the checksum detects torn and damaged lines of any content.
 const SUM_LENGTH = 8;
@@ -171,9 +172,7 @@ export class SpoolLog extends SegmentChain {
   /** The segments with lines that no sync has begun to write, and those of the sync in progress, which closes them. */
   #unsynced = new Set<ActiveSegment>();
   #inSync = new Set<ActiveSegment>();
-  /** The last sync that has begun, and the one that begins after it and includes all lines appended until then. */
-  #syncing: Promise<unknown> = Promise.resolve();
-  #next: Promise<void> | undefined;
+  readonly #syncs = new SharedRuns(() => this.#syncAll());
   #sequence = 0;
   /** The number of lines that have not been consumed yet. */
   pendingLines = 0;
@@ -209,11 +208,7 @@ export class SpoolLog extends SegmentChain {
    * pages, and another sync of the same file would succeed without them.
    */
   sync(): Promise<void> {
-    if (!this.#next) {
-      this.#next = this.#syncing.then(() => this.#syncAll());
-      this.#syncing = this.#next.catch(() => undefined);
-    }
-    return this.#next;
+    return this.#syncs.run();
   }
 
   /**
@@ -269,7 +264,6 @@ export class SpoolLog extends SegmentChain {
   }
 
   async #syncAll(): Promise<void> {
-    this.#next = undefined;
     const segments = this.#unsynced;
     [this.#inSync, this.#unsynced] = [segments, new Set()];
     try {

@@ -1,3 +1,4 @@
+import { SharedRuns } from '../../lib/shared-runs.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { DEADLOCK, serviceUnavailable, sqlState } from '../../platform/errors.ts';
@@ -48,10 +49,7 @@ export class AccessChanges {
   #begunIn: number;
   /** When the last successful read began, by the monotonic clock. */
   #readTick = Number.NEGATIVE_INFINITY;
-  /** The read that is running; it never rejects. */
-  #reading: Promise<void> = Promise.resolve();
-  /** The read that begins after the running one, for all that have asked meanwhile. */
-  #next: Promise<void> | undefined;
+  readonly #reads = new SharedRuns(() => this.#advance());
   #timer: NodeJS.Timeout | undefined;
   #isFailing = false;
 
@@ -104,7 +102,7 @@ export class AccessChanges {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#reading;
+    await this.#reads.ended();
   }
 
   /** How long ago, in ms, the last read began that the subscriber has applied. */
@@ -120,7 +118,7 @@ export class AccessChanges {
   waitUntilFresh(): Promise<unknown> | undefined {
     if (this.ageMs <= CURRENT_MS) return undefined;
     return withTimeout(
-      outsideRequest(() => this.#read()),
+      outsideRequest(() => this.#reads.run()),
       CURRENT_WITHIN_MS,
       serviceUnavailable,
     );
@@ -129,22 +127,12 @@ export class AccessChanges {
   /** Reads new rows now. */
   async poll(): Promise<void> {
     try {
-      await this.#read();
+      await this.#reads.run();
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing) this.#deps.onError(error);
       this.#isFailing = true;
     }
-  }
-
-  #read(): Promise<void> {
-    this.#next ??= this.#reading.then(() => {
-      this.#next = undefined;
-      const reading = this.#advance();
-      this.#reading = reading.catch(() => undefined);
-      return reading;
-    });
-    return this.#next;
   }
 
   async #advance(): Promise<void> {

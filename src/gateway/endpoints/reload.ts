@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import type { Gauge } from 'prom-client';
 import type { Log } from '../../lib/log.ts';
 import { gauge } from '../../lib/meters.ts';
+import { SharedRuns } from '../../lib/shared-runs.ts';
 import { ConfigError } from '../../platform/config/config.ts';
 import { type GatewayConfig, parseGatewayConfig, unreadable } from './gateway-config.ts';
 
@@ -79,7 +80,11 @@ async function parseInThread(text: TableText, signal: AbortSignal): Promise<Pars
   signal.throwIfAborted();
   const worker = new Worker(new URL('./table-thread.ts', import.meta.url), { workerData: text, execArgv: [] });
   try {
-    return (await once(worker, 'message', { signal }))[0];
+    const [parsed] = await once(worker, 'message', { signal });
+    return parsed;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
   } finally {
     await worker.terminate();
   }
@@ -99,9 +104,8 @@ export class Reloads {
   #table: GatewayConfig;
   /** The text of the file as last read; undefined when it could not be read. */
   #source: string | undefined;
-  #latest = Promise.resolve();
-  /** The next read, if it has not begun; `#isAsked` says whether an operator asked for it. */
-  #next: Promise<void> | undefined;
+  readonly #reads = new SharedRuns(() => this.#run());
+  /** Whether an operator asked for the next read. */
   #isAsked = false;
 
   constructor(deps: {
@@ -142,35 +146,25 @@ export class Reloads {
       return;
     }
     this.#isAsked = true;
-    return this.#enqueue();
+    return this.#reads.run();
   }
 
   /** Does the same as `reload`, unless the text of the file is unchanged. */
   fileChanged(): Promise<void> {
-    return this.#enqueue();
+    return this.#reads.run();
   }
 
   /** Stops replacing the endpoint table, and resolves when no read is in progress. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#latest;
+    await this.#reads.ended();
   }
 
-  #enqueue(): Promise<void> {
-    if (this.#next) return this.#next;
-    this.#latest = this.#latest.then(() => {
-      this.#next = undefined;
-      const isAsked = this.#isAsked;
-      this.#isAsked = false;
-      return this.#run(isAsked);
-    });
-    this.#next = this.#latest;
-    return this.#latest;
-  }
-
-  async #run(isAsked: boolean): Promise<void> {
+  async #run(): Promise<void> {
     const { signal } = this.#stop;
     const { path, log } = this.#deps;
+    const isAsked = this.#isAsked;
+    this.#isAsked = false;
     try {
       await this.#replace(isAsked);
     } catch (error) {
