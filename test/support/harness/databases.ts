@@ -65,13 +65,15 @@ export async function scratchDatabase(): Promise<Database> {
   return inject('addresses').postgres === undefined ? embeddedDatabase() : realDatabase();
 }
 
-/** A copy of a database on the provisioned PostgreSQL to which nobody is connected. */
+/** A copy of a database on the provisioned PostgreSQL to which nobody is connected: by its files, which takes half the CPU of a log of their pages. */
 export async function copyOfDatabase(
   template: string,
   name = `t_${randomBytes(8).toString('hex')}`,
 ): Promise<{ url: string; drop(): Promise<void> }> {
   const server = serviceAddress('postgres');
-  await withPostgres(server, (client) => client.query(`create database ${name} template ${template}`));
+  await withPostgres(server, (client) =>
+    client.query(`create database ${name} template ${template} strategy file_copy`),
+  );
   return { url: urlOf(name), drop: () => dropDatabase(server, name) };
 }
 
