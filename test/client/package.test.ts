@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser } from '../support/harness/browser.ts';
+import { openPage } from '../support/harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { ROOT } from '../support/start/process.ts';
@@ -108,9 +108,8 @@ describeReal(['chromium'], 'the packed client in a browser', () => {
       return res;
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const browser = await startBrowser();
-    const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await using open = await openPage(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, '/');
+    const { page } = open;
     const given = JSON.stringify([p.url, await p.clientToken(), p.demo.transactions.otc_transactions]);
     const seen = await page.evaluate(`(async ([baseUrl, token, id]) => {
       const { Portcullis, sign, verify } = await import('/index.js');
@@ -132,7 +131,6 @@ describeReal(['chromium'], 'the packed client in a browser', () => {
       isSigned: true,
       ...failure,
     });
-    await browser.close();
     server.close();
   });
 });

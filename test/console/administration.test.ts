@@ -12,11 +12,10 @@ import {
 } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { takePicture } from '../support/harness/browser.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
-const open = beforeTests(() => openConsole(browser, p));
+const p = useConsole();
+const open = beforeTests(() => openConsole(p));
 
 /** Whether a toast is shown, and lies over no part of an open sheet, of the bar of a phone, or of a bar of buttons. */
 const TOAST_IS_FREE = `(() => { const toast = document.querySelector('.toasts').getBoundingClientRect();
@@ -105,7 +104,7 @@ describeReal('chromium', 'administration in the console', () => {
     await sheet.getByRole('button', { name: 'Create the client' }).click();
     await sheet.getByRole('button', { name: 'Copy the link' }).waitFor();
     const console_client_id = (await sheet.locator('.id').first().getAttribute('title')) ?? '';
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     await signIn(own.page, { ...p.demo, console_client_id });
   });
 
@@ -196,7 +195,7 @@ describeReal('chromium', 'administration in the console', () => {
     await createdSupervisor(p, await p.clientToken(), { username });
     const { client, console_client_id } = p.demo;
     const credentials = (password: string) => ({ client, console_client_id, supervisor: { username, password } });
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     const { page } = own;
     await signIn(page, credentials(PASSWORD));
     await page.evaluate("location.hash = '#/profile'");

@@ -9,8 +9,8 @@ import { takePicture } from '../support/harness/browser.ts';
 import { describeReal } from '../support/services/real.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
 
-const { p, browser } = useConsole();
-const open = beforeTests(() => openConsole(browser, p));
+const p = useConsole();
+const open = beforeTests(() => openConsole(p));
 
 const openAudit = (page: Page) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit' }).click();
@@ -276,7 +276,7 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('a record that is not stored yet is looked up again', async () => {
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     const { page } = own;
     await signIn(page, p.demo);
     await openAudit(page);

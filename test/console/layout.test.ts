@@ -12,13 +12,10 @@ import {
 } from '../support/console/console-page.ts';
 import { createdClient } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
-const open = beforeTests(() =>
-  openConsole(browser, p, { colorScheme: 'light', timezoneId: 'Asia/Kolkata', locale: 'en-GB' }),
-);
+const p = useConsole();
+const open = beforeTests(() => openConsole(p, { colorScheme: 'light', timezoneId: 'Asia/Kolkata', locale: 'en-GB' }));
 
 /** The titles of the items in the navigation. */
 function items(page: Page): Promise<string[]> {
@@ -30,7 +27,7 @@ const background = (page: Page) => page.evaluate<string>('getComputedStyle(docum
 describeReal('chromium', 'the layout of the console', () => {
   it('shows only permitted views; the URL of another view names the missing permission', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     await signIn(own.page, { client: credentials });
     await own.page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     expect(await items(own.page)).toContain('Accounts');
@@ -63,7 +60,7 @@ describeReal('chromium', 'the layout of the console', () => {
   });
 
   it('names no keys where there is no keyboard', async () => {
-    await using own = await openConsole(browser, p, {
+    await using own = await openConsole(p, {
       hasTouch: true,
       isMobile: true,
       viewport: { width: 390, height: 844 },

@@ -25,9 +25,9 @@ const FILE = [
 ].join('');
 const LONGER = `wallet_address,email\n${Array.from({ length: 1_000 }, (_, at) => `0xb${at},b${at}@x.y\n`).join('')}`;
 
-const { p, browser } = useConsole();
+const p = useConsole();
 /** The page of all cases. */
-const open = beforeTests(() => openConsole(browser, p));
+const open = beforeTests(() => openConsole(p));
 
 /** Drops a file onto the page, as a person drags it there. */
 async function drop(page: Page, name: string, text: string): Promise<void> {

@@ -16,8 +16,8 @@ import { takePicture } from '../support/harness/browser.ts';
 import { registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const { p, browser } = useConsole();
-const open = beforeTests(() => openConsole(browser, p));
+const p = useConsole();
+const open = beforeTests(() => openConsole(p));
 /** Transactions of these ages, in minutes. */
 let stuck: string;
 let failed: string;
@@ -290,7 +290,7 @@ describeReal('chromium', 'the overview', () => {
     const seen = page.getByRole('list', { name: 'Seen' }).getByRole('link');
     expect(await seen.count()).toBe(1);
     // A colleague sees it as seen, and what joins it.
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     await signIn(own.page, p.demo);
     await own.page.getByText('1 group seen').waitFor();
     const [another = ''] = await registered(p, 1);
@@ -301,7 +301,7 @@ describeReal('chromium', 'the overview', () => {
 
   it('shows nothing that the token may not read', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), { scopes: ['users:read'] });
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     await signIn(own.page, { client: credentials });
     await own.page.getByText('Nothing needs attention.').waitFor();
     expect(await own.page.locator('.tile, figure').count()).toBe(0);

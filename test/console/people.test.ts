@@ -17,7 +17,6 @@ import {
   type View,
 } from '../support/console/console-page.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { notify, registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -30,10 +29,10 @@ const SIZES: readonly [width: number, schemes: readonly (typeof SCHEMES)[number]
       [3840, ['dark']],
     ];
 
-const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const p = useConsole();
 /** The page of all cases, in a place that is not on UTC. */
 const open = beforeTests(() =>
-  openConsole(browser, p, {
+  openConsole(p, {
     timezoneId: 'Asia/Kolkata',
     locale: 'en-GB',
     reducedMotion: 'no-preference',
@@ -227,7 +226,7 @@ describeReal('chromium', 'accessibility of the console', () => {
   });
 
   it('has no overlapping elements, and no horizontal scrolling at any width, also at a zoom of 200 %', async () => {
-    await using own = await openConsole(browser, p, { locale: 'en-US', reducedMotion: 'no-preference' });
+    await using own = await openConsole(p, { locale: 'en-US', reducedMotion: 'no-preference' });
     const { page } = own;
     await signIn(page, p.demo);
     const found: string[] = [];

@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/services/folders.ts';
 import { describeReal } from '../support/services/real.ts';
 import { type Running, startInstance } from '../support/start/process.ts';
 
-const { p, browser } = useConsole(() => startOnRealServers({ env: { CONSOLE: 'on' } }));
+const p = useConsole(() => startOnRealServers({ env: { CONSOLE: 'on' } }));
 
 /** Starts a gateway beside the other one, as a process of its own, and a way to it. */
 async function secondGateway(): Promise<{ gateway: Running; relay: Relay } & AsyncDisposable> {
@@ -44,7 +44,7 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
   it('shows that a login was revoked through another gateway; after its gateway dies the live list has no gap and no duplicate', async () => {
     await using two = await secondGateway();
     const { gateway, relay } = two;
-    await using open = await openConsole(browser, relay);
+    await using open = await openConsole(relay);
     const { page } = open;
     await signIn(page, p.demo);
     const token = await p.clientToken();

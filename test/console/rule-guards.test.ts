@@ -3,12 +3,11 @@ import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { faults } from '../support/console/axe.ts';
 import { goTo, openConsole, SOON, shown, signIn, useConsole } from '../support/console/console-page.ts';
 import { type OpenPage, openTab } from '../support/harness/browser.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { addBitcoin } from '../support/wallet-rules/bitcoin.ts';
 import { autoTransfer, leaf, rulesOf } from '../support/wallet-rules/rules.ts';
 
-const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const p = useConsole();
 /** A page that stays signed in, and the tab of a case. */
 let session: OpenPage;
 let open: Omit<OpenPage, keyof AsyncDisposable>;
@@ -78,7 +77,7 @@ const save = () => button('Save').click();
 describeReal('chromium', 'what guards a rule in the console', () => {
   beforeAll(async () => {
     bitcoin = await addBitcoin(p);
-    session = await openConsole(browser, p, { viewport: { width: 1440, height: 900 } });
+    session = await openConsole(p, { viewport: { width: 1440, height: 900 } });
     await signIn(session.page, p.demo);
   });
   beforeEach(async () => {

@@ -7,10 +7,10 @@ import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
 const SOON = { interval: 80 };
 
-const { p, browser } = useConsole();
+const p = useConsole();
 
 async function openNewRule(options: object = {}): Promise<OpenPage> {
-  const open = await openPage(browser, p.url, '/console/', options);
+  const open = await openPage(p.url, '/console/', options);
   await signIn(open.page, p.demo);
   await goTo(open.page, `#/wallets/${p.demo.wallet_id}/rules/new`);
   return open;

@@ -8,10 +8,10 @@ const SOON = { interval: 80 };
 /** No double has all of its digits. */
 const EXACT = '0.1000000000000000000001';
 
-const { p, browser } = useConsole();
+const p = useConsole();
 
 async function openConsole(place = ''): Promise<OpenPage> {
-  const open = await openPage(browser, p.url, '/console/');
+  const open = await openPage(p.url, '/console/');
   await signIn(open.page, p.demo);
   if (place !== '') await open.page.goto(place);
   return open;

@@ -16,12 +16,11 @@ import {
 } from '../support/console/console-page.ts';
 import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const p = useConsole();
 /** The page of the cases that have no clock of their own. */
-const open = beforeTests(() => openConsole(browser, p));
+const open = beforeTests(() => openConsole(p));
 
 /** The page, its document loaded anew and nothing kept: nobody is signed in. */
 async function anew(): Promise<Page> {
@@ -128,7 +127,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('D3-40: continues in two tabs that renew at the same time, and ends in both after a sign-out', async () => {
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     const { page } = own;
     await page.clock.install();
     await signIn(page, p.demo);
@@ -158,7 +157,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('D3-40: ends in a tab, and only there, when somebody else signs in in another tab', async () => {
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     const { page } = own;
     const { id: _id, ...other } = await supervisorOf('viewer');
     const tab = await page.context().newPage();
@@ -190,7 +189,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('D3-40: ends after thirty minutes without use, after a countdown', async () => {
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     const { page } = own;
     await page.clock.install();
     // Timers that were set before run by the real clock.
@@ -276,7 +275,7 @@ describeReal('chromium', 'the session of the console', () => {
       scopes: ['transactions:read', 'accounts:read'],
       tokenExpiry: { enabled: true, duration: 40 },
     });
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     const { page } = own;
     const seen = tokensOf(page);
     await page.clock.install();

@@ -16,14 +16,13 @@ import { startRelay } from '../support/console/relay.ts';
 import { createdClient } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { takePicture } from '../support/harness/browser.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { notify, registered } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
-const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const p = useConsole();
 const relay = beforeTests(() => startRelay(p.url));
 /** The page of the cases that have no clock of their own; it comes by the relay. */
-const open = beforeTests(() => openConsole(browser, relay));
+const open = beforeTests(() => openConsole(relay));
 
 /** The ids of the first rows. */
 async function top(page: Page, count?: number): Promise<string[]> {
@@ -77,7 +76,7 @@ describeReal('chromium', 'the transactions of the console', () => {
       scopes: ['transactions:read'],
       tokenExpiry: { enabled: true, duration: TOKEN_SECONDS },
     });
-    await using own = await openConsole(browser, relay);
+    await using own = await openConsole(relay);
     const { page } = own;
     const streams: string[] = [];
     page.on('request', (request) => {
@@ -180,7 +179,7 @@ describeReal('chromium', 'the transactions of the console', () => {
   });
 
   it('whose stream falls silent, without pings, reconnect', async () => {
-    await using own = await openConsole(browser, p);
+    await using own = await openConsole(p);
     const { page } = own;
     await page.clock.install();
     await signIn(page, p.demo);

@@ -11,7 +11,6 @@ import {
 } from '../support/console/console-page.ts';
 import { XSS } from '../support/console/xss-strings.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { startPortcullis } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { notification } from '../support/webhook/fixture.ts';
 
@@ -30,7 +29,7 @@ const NODE = { type: 'img', key: null, ref: null, __v: 1, props: { src: 'x', one
 /** Each text under a name in turn, so that no two fields of a row have the same. */
 const text = (at: number) => XSS[at % XSS.length] ?? '';
 
-const { p, browser } = useConsole(() => startPortcullis({ env: { CONSOLE: 'on' } }));
+const p = useConsole();
 
 const rows = () => p.service.context.database.db.unscoped('test');
 const times = { created_at: AT, updated_at: AT };
@@ -228,7 +227,7 @@ async function expectNothingRan(): Promise<void> {
 }
 
 /** The page of all cases, and the texts of the dialogs that it has opened. */
-const open = beforeTests(() => openConsole(browser, p));
+const open = beforeTests(() => openConsole(p));
 const dialogs: string[] = [];
 let poisoned: Poisoned;
 

@@ -8,7 +8,7 @@ import { describeReal } from '../support/services/real.ts';
 const SOON = { interval: 80 };
 const WRONG_TOKEN = '"message": "401 unauthorized: the token under Headers is unknown, or it has ended"';
 
-const { p, browser } = useConsole();
+const p = useConsole();
 let token: string;
 /** GraphiQL, from its first sight on; Swagger UI where nobody has authorized, and where the demo's client has. */
 let graphiql: OpenPage;
@@ -22,7 +22,7 @@ async function shown(page: Page): Promise<string> {
 }
 
 async function openGraphiql(): Promise<OpenPage> {
-  const open = await openPage(browser, p.url, '/graphql');
+  const open = await openPage(p.url, '/graphql');
   await open.page.getByRole('region', { name: 'Headers' }).getByText('"Bearer "').waitFor();
   return open;
 }
@@ -83,7 +83,7 @@ async function toTheTop(page: Page): Promise<void> {
 
 describeReal('chromium', 'in a browser', () => {
   beforeAll(async () => {
-    swagger = await openPage(browser, p.url, '/swagger/');
+    swagger = await openPage(p.url, '/swagger/');
     authorized = await openTab(swagger.page.context(), `${p.url}/swagger`);
     await authorize(authorized.page, p.demo.client.client_secret);
     await authorized.page.getByRole('button', { name: 'Close' }).first().click();

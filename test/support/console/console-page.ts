@@ -1,9 +1,9 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { Demo } from '../../../src/app/demo/demo.ts';
 import { beforeTests } from '../harness/before-tests.ts';
-import { type OpenPage, openPage, startBrowser } from '../harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
+import { type OpenPage, openPage, theBrowser } from '../harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
 import { notification } from '../webhook/fixture.ts';
 
 export const SOON = { interval: 80 };
@@ -15,23 +15,22 @@ export interface Credentials {
   supervisor?: Demo['supervisor'] | undefined;
 }
 
-/** Starts an instance with the console, and a browser meanwhile, before the tests of a file, and ends both after them. */
-export function useConsole(start: () => Promise<Portcullis> = startEmbedded): { p: Portcullis; browser: Browser } {
-  let starting: Promise<Browser>;
-  const p = beforeTests(() => {
-    starting = startBrowser();
-    return start();
+/** Starts an instance with the console, and the browser meanwhile, before the tests of a file, and ends the instance after them. */
+export function useConsole(
+  start: () => Promise<Portcullis> = () => startPortcullis({ env: { CONSOLE: 'on' } }),
+): Portcullis {
+  return beforeTests(async () => {
+    const starting = theBrowser();
+    starting.catch(() => undefined);
+    const p = await start();
+    await starting;
+    return p;
   });
-  return { p, browser: beforeTests(() => starting) };
 }
 
 /** Opens the console; nobody is signed in. */
-export async function openConsole(
-  browser: Browser,
-  p: Pick<Portcullis, 'url'>,
-  options: BrowserContextOptions = {},
-): Promise<OpenPage> {
-  const open = await openPage(browser, p.url, '/console/', options);
+export async function openConsole(p: Pick<Portcullis, 'url'>, options: BrowserContextOptions = {}): Promise<OpenPage> {
+  const open = await openPage(p.url, '/console/', options);
   await open.page.getByRole('heading', { level: 1 }).waitFor();
   return open;
 }

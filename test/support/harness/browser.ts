@@ -44,19 +44,29 @@ export interface OpenPage extends AsyncDisposable {
   forget(): void;
 }
 
-/** The system's Chromium without a window; its profile lives as long as it does. */
-export function startBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: serviceAddress('chromium'), args: ARGUMENTS });
+let running: Promise<Browser> | undefined;
+
+/** The system's Chromium without a window: one for all files of a process, with which it ends, as its start takes more CPU than most cases. */
+export function theBrowser(): Promise<Browser> {
+  running ??= startBrowser();
+  return running;
+}
+
+async function startBrowser(): Promise<Browser> {
+  try {
+    const browser = await chromium.launch({ executablePath: serviceAddress('chromium'), args: ARGUMENTS });
+    return browser.on('disconnected', () => {
+      running = undefined;
+    });
+  } catch (error) {
+    running = undefined;
+    throw error;
+  }
 }
 
 /** Opens a page of an instance, for somebody who wants it still unless told otherwise, and resolves once it is loaded. */
-export async function openPage(
-  browser: Browser,
-  origin: string,
-  path: string,
-  options: BrowserContextOptions = {},
-): Promise<OpenPage> {
-  const context = await browser.newContext({ viewport: VIEWPORT, reducedMotion: 'reduce', ...options });
+export async function openPage(origin: string, path: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
+  const context = await (await theBrowser()).newContext({ viewport: VIEWPORT, reducedMotion: 'reduce', ...options });
   context.setDefaultTimeout(PATIENCE_MS);
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
   const open = await openTab(context, `${origin}${path}`);
