@@ -13,7 +13,7 @@ import {
 import { openStream } from '../support/graphql/event-reader.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../support/harness.ts';
-import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import { signed } from '../support/oauth/jwt.ts';
 import { describeReal } from '../support/services/real.ts';
 import {
@@ -97,7 +97,6 @@ function readOn({ service }: Portcullis): Promise<void> {
 const p = beforeTests(() => startPortcullis({ overrides }));
 let token: string;
 beforeAll(async () => {
-  await makeLoginsCheap(p);
   token = await p.clientToken();
 });
 
@@ -208,7 +207,6 @@ describeReal(['postgres', 'redis'], 'on every replica', () => {
     let replica: Portcullis;
     let token: string;
     beforeAll(async () => {
-      await makeLoginsCheap(p);
       replica = await startReplica(p, { overrides });
       token = await p.clientToken();
     });

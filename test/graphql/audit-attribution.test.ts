@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { usePortcullis } from '../support/harness.ts';
-import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 
 const p = usePortcullis();
 const PASSWORD = 'right horse battery';
@@ -23,7 +23,6 @@ async function list(filter: object) {
 }
 
 beforeAll(async () => {
-  await makeLoginsCheap(p);
   token = await p.loginToken();
   person = await addSupervisor(p, PASSWORD);
   await login(person.username.toUpperCase(), 'wrong');

@@ -6,7 +6,7 @@ import type { Db } from '../../src/platform/database/database.ts';
 import { applied } from '../support/console/console-page.ts';
 import { createdClient } from '../support/graphql/administration.ts';
 import { usePortcullis } from '../support/harness.ts';
-import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import { registered } from '../support/realtime/live.ts';
 
 const p = usePortcullis();
@@ -25,7 +25,6 @@ const found = async (search: string, token: string): Promise<{ kind: string; id:
     .search;
 
 it('groups what needs a decision by kind and reason, with its number, its first time and ids', async () => {
-  await makeLoginsCheap(p);
   const [one = '', two = '', three = '', late = '', stuck = '', odd = '', fresh = ''] = await registered(p, 7);
   await applied(p, one, 4, { updated_at: ago(90), error: 'nonce too low' });
   await applied(p, two, 4, { updated_at: ago(30), error: 'nonce too low' });

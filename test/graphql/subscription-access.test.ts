@@ -12,7 +12,7 @@ import {
   startReplica,
   usePortcullis,
 } from '../support/harness.ts';
-import { addSupervisor, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import type { ClientCredentials } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 import {
@@ -152,7 +152,6 @@ describe('a subscription whose access is revoked early', () => {
   const p = usePortcullis();
   let admin: string;
   beforeAll(async () => {
-    await makeLoginsCheap(p);
     admin = await p.clientToken();
   });
 
@@ -192,7 +191,6 @@ describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
     let replica: Portcullis;
     let admin: string;
     beforeAll(async () => {
-      await makeLoginsCheap(p);
       replica = await startReplica(p);
       admin = await p.clientToken();
     });

@@ -2,7 +2,6 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
 import { type Portcullis, startOnSharedStores, startReplica } from '../support/harness.ts';
-import { makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const SKEW_MS = 5_000;
@@ -17,7 +16,6 @@ describeReal(['postgres', 'redis'], 'replicas whose clocks are five seconds ahea
   let replicas: Portcullis[];
   beforeAll(async () => {
     const first = await startOnSharedStores();
-    await makeLoginsCheap(first);
     const skewed = [SKEW_MS, -SKEW_MS].map((skewMs) => startReplica(first, { overrides: { skewMs } }));
     replicas = [...(await Promise.all(skewed)), first];
   });

@@ -11,7 +11,7 @@ import {
   startPortcullis,
   startReplica,
 } from '../support/harness.ts';
-import { cheapHash, makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
+import { cheapHash } from '../support/oauth/cheap-hash.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -257,7 +257,6 @@ async function loginAll(instances: readonly Portcullis[], password: string): Pro
 describeReal(['postgres', 'redis'], 'instances on one database', () => {
   it('D3-17: a lock is still in force after a restart', async () => {
     await using p = await startPortcullis();
-    await makeLoginsCheap(p);
     {
       await using first = await startReplica(p);
       expect(await loginAll(Array(5).fill(first), 'wrong')).toEqual([401, 401, 401, 401, 401]);
@@ -270,7 +269,6 @@ describeReal(['postgres', 'redis'], 'instances on one database', () => {
 
   it('D3-17: count failures together, both reject a locked username, and both accept it after one unlocks it', async () => {
     await using p = await startOnSharedStores();
-    await makeLoginsCheap(p);
     await using other = await startReplica(p);
     const both = [p, other];
     const { password, username } = p.demo.supervisor;

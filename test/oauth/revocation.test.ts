@@ -1,8 +1,7 @@
 import { decodeJwt } from 'jose';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { deleteExpiredRows } from '../../src/access/tokens/revocations.ts';
 import { type Answer, startOnSharedStores, startPortcullis, startReplica, usePortcullis } from '../support/harness.ts';
-import { makeLoginsCheap } from '../support/oauth/cheap-hash.ts';
 import { addClient, type ClientCredentials, rows, supervisorId } from '../support/oauth/clients.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { basicOf, postForm } from '../support/oauth/requests.ts';
@@ -16,9 +15,6 @@ interface Pair {
 }
 
 const p = usePortcullis();
-beforeAll(async () => {
-  await makeLoginsCheap(p);
-});
 
 async function api(client: ClientCredentials = p.demo.client, at = p): Promise<Pair> {
   return (await at.call('POST', '/v2/oauth/token', { json: { grant_type: 'client_credentials', ...client } })).json;

@@ -16,6 +16,7 @@ import { asService } from './harness/database-roles.ts';
 import { copyOfDatabase, embeddedClusterCopy, onlyOne, realTemplate } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
 import { stopped } from './harness/stops.ts';
+import { makeLoginsCheap } from './oauth/cheap-hash.ts';
 import type {} from './services/global-setup.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { startedDatabase } from './services/pg-client.ts';
@@ -141,7 +142,9 @@ export async function startedDataDir(): Promise<string> {
   const template = join(inject('runFolder'), 'started');
   if (!existsSync(template)) {
     const made = await newDataDir();
-    await (await startEmbedded({ dataDir: made }))[Symbol.asyncDispose]();
+    const first = await startEmbedded({ dataDir: made });
+    await makeLoginsCheap(first.service.context.database.db, first.demo);
+    await first[Symbol.asyncDispose]();
     // Others may come first; what a rename has put there is whole.
     await rename(made, template).catch(() => remove(made));
   }
@@ -159,7 +162,7 @@ async function startedTemplate(): Promise<{ dataDir: string; database: string }>
     const made = await mkdtemp(`${dataDir}-`);
     const { url } = await copyOfDatabase(empty, database);
     const { service } = await start(made, { DATA_DIR: made, DATABASE_URL: asService(url) });
-    await ensureDemo(service.context);
+    await makeLoginsCheap(service.context.database.db, await ensureDemo(service.context));
     await service[Symbol.asyncDispose]();
     await rename(made, dataDir);
   });

@@ -1,4 +1,6 @@
 import { argon2Sync, randomBytes, randomUUID } from 'node:crypto';
+import type { Demo } from '../../../src/app/demo/demo.ts';
+import type { Db } from '../../../src/platform/database/database.ts';
 import type { Portcullis } from '../harness.ts';
 import { rows } from './clients.ts';
 
@@ -10,16 +12,13 @@ export function cheapHash(password: string): string {
   return `$argon2id$v=19$m=8,t=1,p=1$${salt}$${hash}`;
 }
 
-/** From here on a login of the demo supervisor costs next to nothing. */
-export async function makeLoginsCheap(p: Portcullis): Promise<void> {
-  const { password, username } = p.demo.supervisor;
-  await rows(p).run((k) =>
-    k
-      .updateTable('supervisors')
-      .set({ password_hash: cheapHash(password) })
-      .where('node_id', '=', p.demo.node_id)
-      .where('username', '=', username),
-  );
+/** Makes the logins of a demo's supervisors cost next to nothing. */
+export async function makeLoginsCheap(db: Db, demo: Demo): Promise<void> {
+  for (const { node_id, supervisor } of [demo, demo.other_node]) {
+    const { username, password } = supervisor;
+    const set = { password_hash: cheapHash(password) };
+    await db.forNode(node_id).run((k) => k.updateTable('supervisors').set(set).where('username', '=', username));
+  }
 }
 
 /** A supervisor of the demo node whose logins cost next to nothing. */
