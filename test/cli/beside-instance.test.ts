@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -130,9 +130,9 @@ describe('commands beside a running embedded instance', () => {
     [['recover', '--since', '2026-11-21T10:29:50Z'], 'stop it first, because it must not apply events meanwhile'],
     [['seed'], 'there is nothing to do, since it added the demo'],
   ])('D8-20: %j is refused with the reason', async (args, reason) => {
-    const { code, stdout, stderr } = await spawnProgram(args, env).ended;
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toBe(`portcullis: another Portcullis is running on ${folder.path}: ${reason}\n`);
+    const { code, out, err } = await portcullis(args, env);
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toBe(`portcullis: another Portcullis is running on ${folder.path}: ${reason}\n`);
   });
 
   it('D8-20: only the owner can open the socket, in a folder that only the owner can enter', async () => {
@@ -142,13 +142,8 @@ describe('commands beside a running embedded instance', () => {
   });
 
   it.skipIf(process.getuid?.() !== 0)('D8-20: another user of the system cannot connect', async () => {
-    await using open = await emptyFolder();
-    await chmod(open.path, 0o755);
-    const path = join(open.path, 'data');
-    await mkdir(path);
-    await using _other = await startProgram({ DATA_DIR: path });
-    await chmod(path, 0o755);
-    const script = `require('node:net').connect(${JSON.stringify(instanceSocket(path))}).on('connect', () => process.exit(0)).on('error', ({ code }) => { console.log(code); process.exit(3) })`;
+    await chmod(folder.path, 0o755);
+    const script = `require('node:net').connect(${JSON.stringify(instanceSocket(folder.path))}).on('connect', () => process.exit(0)).on('error', ({ code }) => { console.log(code); process.exit(3) })`;
     const connecting = (uid: number) =>
       spawnSync('/proc/self/exe', ['-e', script], { uid, argv0: 'node', encoding: 'utf8' });
     expect(connecting(0)).toMatchObject({ status: 0 });
@@ -185,8 +180,11 @@ const noAnswer = (dataDir: string) =>
 describe('the socket of an embedded instance', () => {
   it('D8-20: the path of DATA_DIR may be longer than that of a socket; nothing is left of the way around', async () => {
     await using folder = await emptyFolder();
-    const [long, TMPDIR] = [join(folder.path, 'd'.repeat(90), 'd'.repeat(90)), join(folder.path, 'tmp')];
-    await mkdir(TMPDIR);
+    await using started = await startedFolder();
+    const [parent, TMPDIR] = [join(folder.path, 'd'.repeat(90)), join(folder.path, 'tmp')];
+    const long = join(parent, 'd'.repeat(90));
+    for (const path of [TMPDIR, parent]) await mkdir(path);
+    await rename(started.path, long);
     const env = { DATA_DIR: long, TMPDIR };
     await using instance = await startProgram(env);
     expect(await document(env, ['node', 'list'])).toMatchObject({ nodes: expect.any(Array) });
