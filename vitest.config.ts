@@ -13,7 +13,7 @@ process.env.NODE_COMPILE_CACHE ??= join(cacheFolder(), 'compiled');
 
 /** What waits for processes and servers most of its time, and lasts long. */
 const WAITING =
-  /test\/(?:faults|start|events|cli|cache|docs|health|realtime)\/|kills?\.test|clocks|failing|lookup-|replicas|session-ends|tracing-off/;
+  /test\/(?:alerts|architecture|console|faults|start|events|cli|cache|docs|health|realtime)\/|kills?\.test|clocks|failing|lookup-|replicas|session-ends|tracing-off|attacks|browser|cut\.test|database-roles|dead-connections|every-|generated-code|heap-weight|log-errors|peers|recorded-|redact|release-|two-gateways|uploads/;
 
 /** What waits begins first, by turns with what computes: together they keep the cores busy, and neither is left for the end. */
 class ByTurns extends BaseSequencer {
@@ -52,8 +52,11 @@ export const common = {
   },
 } satisfies TestProjectInlineConfiguration;
 
+/** A process of a quick run lives for minutes: the last stage of compiling, and threads that collect garbage, take more CPU than they save, a sixth of all. */
+const SHORT_LIFE = ['--max-opt=2', '--single-threaded-gc'];
+
 function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
-  return { ...common, test: { ...common.test, name, ...test } };
+  return { ...common, test: { ...common.test, name, execArgv: [...common.test.execArgv, ...SHORT_LIFE], ...test } };
 }
 
 export default defineConfig({

@@ -37,11 +37,11 @@ export interface Running extends Spawned {
   adminUrl: string;
 }
 
-/** The environment of a process: nothing of the test's own but what a shell needs. */
+/** The environment of a process: nothing of the test's own but what a shell needs, and what former processes have compiled. */
 export type Variables = Record<string, string>;
 
-/** The embedded database of a process that ends soon lives too short for its code to be worth optimising. */
-const SHORT_LIFE: readonly string[] = ['--liftoff-only'];
+/** A process that ends soon lives too short for its code, that of the embedded database too, to be worth optimising. */
+const SHORT_LIFE: readonly string[] = ['--liftoff-only', '--max-opt=2', '--single-threaded-gc'];
 
 /** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise; by way of a command, in another source tree. */
 export function spawnInstance(
@@ -133,8 +133,8 @@ function spawnChild(
   input: string | Readable,
   cwd: string,
 ): Spawned {
-  const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(command, args, { cwd, env: { PATH, HOME, ...variables } });
+  const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(command, args, { cwd, env: { PATH, HOME, NODE_COMPILE_CACHE, ...variables } });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
