@@ -5,13 +5,14 @@ import { promisify } from 'node:util';
 import { createClient } from 'redis';
 import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
+import { portcullis } from '../support/cli/in-process.ts';
 import { blocksOf } from '../support/docs/markdown.ts';
 import { realDatabase } from '../support/harness/databases.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from '../support/services/isolation.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { emptyFolder } from '../support/start/folders.ts';
-import { ROOT, type Running, runCli, startInstance, type Variables } from '../support/start/process.ts';
+import { ROOT, type Running, startInstance, type Variables } from '../support/start/process.ts';
 
 const PAGE = 'docs/operations/restore.md';
 const WARNING = 'the database is older than the last one that Redis knows';
@@ -71,10 +72,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'a backup restored by following the
       DATA_DIR: join(folder, 'data'),
     };
     await symlink(join(ROOT, 'bin'), join(folder, 'bin'));
-    const run = async (args: readonly string[], input = '') => {
-      const { code, stdout, stderr } = await runCli(args, env, input);
-      expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: expect.any(String) });
-      return args.includes('--json') ? JSON.parse(stdout) : stdout;
+    const run = async (args: readonly string[], line?: string) => {
+      const { code, out, err } = await portcullis(args, env, line);
+      expect({ args, code, err }).toEqual({ args, code: 0, err: expect.any(String) });
+      return args.includes('--json') ? JSON.parse(out) : out;
     };
 
     await run(['node', 'create', '--name', 'Acme', '--id', NODE]);
@@ -93,8 +94,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'a backup restored by following the
     const erasing = ['--scopes', 'accounts:read,users:erase'];
     const other = await run(['client', 'create', '--node', NODE, '--name', 'Console', ...grants, ...erasing]);
     const people = ['supervisor', 'create', '--node', NODE, '--json'];
-    await run([...people, '--username', 'boss', '--role', 'admin'], `${PASSWORD}\n`);
-    const person = await run([...people, '--username', 'grace', '--role', 'viewer'], `${PASSWORD}\n`);
+    await run([...people, '--username', 'boss', '--role', 'admin'], PASSWORD);
+    const person = await run([...people, '--username', 'grace', '--role', 'viewer'], PASSWORD);
     await writeFile(join(folder, 'users.csv'), 'wallet_address,email\n0xd0c1,erased@restore.example\n');
     await run(['users', 'import', join(folder, 'users.csv'), '--node', NODE]);
     const users = async () =>
