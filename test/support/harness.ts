@@ -16,7 +16,7 @@ import { asService } from './harness/database-roles.ts';
 import { copyOfDatabase, embeddedClusterCopy, onlyOne, realTemplate } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
 import { stopped } from './harness/stops.ts';
-import { makeLoginsCheap } from './oauth/cheap-hash.ts';
+import { hashCheaply, makeLoginsCheap } from './oauth/cheap-hash.ts';
 import type {} from './services/global-setup.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { startedDatabase } from './services/pg-client.ts';
@@ -162,7 +162,7 @@ async function startedTemplate(): Promise<{ dataDir: string; database: string }>
     const made = await mkdtemp(`${dataDir}-`);
     const { url } = await copyOfDatabase(empty, database);
     const { service } = await start(made, { DATA_DIR: made, DATABASE_URL: asService(url) });
-    await makeLoginsCheap(service.context.database.db, await ensureDemo(service.context));
+    await ensureDemo(service.context);
     await service[Symbol.asyncDispose]();
     await rename(made, dataDir);
   });
@@ -188,6 +188,7 @@ async function start(dataDir: string, variables: Record<string, string>, overrid
   const log = watch.log(overrides.log ?? silentLog);
   try {
     const service = await startService({ config, secrets, log, overrides, variables });
+    hashCheaply(service.context.passwords);
     const { username, password } = secrets.webhook;
     return { service, watch, webhook: { username, password: password.current } };
   } catch (error) {
