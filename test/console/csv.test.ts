@@ -124,7 +124,7 @@ describe('the records that the console cuts out of a CSV file', () => {
     expect(await cutOut(header, [1])).toEqual({ rows: 0, cut: header });
   });
 
-  it('are found in a file of 100 MB within seconds, slice by slice', { timeout: 60_000 }, async () => {
+  it('are found in a file of 100 MB slice by slice', async () => {
     const lines = Array.from({ length: 20_000 }, (_, at) => `0x${at},"user ${at}",${'x'.repeat(26)}\n`).join('');
     const parts = Array.from({ length: (100 * 1024 ** 2) / lines.length }, () => lines);
     const file = new Blob(['wallet_address,email,name\n', ...parts]);

@@ -96,7 +96,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     }
     expect(streams.length).toBeGreaterThanOrEqual(3);
     expect(new Set(streams).size).toBe(streams.length);
-    expect(await top(page, 3)).toEqual(ids.toReversed());
+    expect(await sortedTop(page, 3)).toEqual(ids.toSorted());
   });
 
   it('are filtered by collection, status and type, also in the URL; one that leaves the status disappears', async () => {

@@ -2,13 +2,15 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { useConsole } from '../support/console/console-page.ts';
 import { type OpenPage, openPage, openTab, paste, takePicture } from '../support/harness/browser.ts';
+import { startEmbedded } from '../support/harness.ts';
 import { notify } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const SOON = { interval: 80 };
 const WRONG_TOKEN = '"message": "401 unauthorized: the token under Headers is unknown, or it has ended"';
 
-const p = useConsole();
+// Swagger UI has the ids of the demo on an embedded database only.
+const p = useConsole(startEmbedded);
 let token: string;
 /** GraphiQL, from its first sight on; Swagger UI where nobody has authorized, and where the demo's client has. */
 let graphiql: OpenPage;
