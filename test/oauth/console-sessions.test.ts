@@ -456,7 +456,9 @@ describe('D3-40: wrong passwords at the console', () => {
   it('lock a username at the console after a hundred from many addresses, until it is unlocked', async () => {
     const { id, username } = await addSupervisor(p, 'secret');
     const browsers = Array.from({ length: 25 }, (_, index) => new Browser(p, `203.0.113.${index}`));
-    await Promise.all(browsers.map((browser) => wrong(browser, username, 4)));
+    // Not all at once: those that no queue of hashes has room for would not count.
+    for (let at = 0; at < browsers.length; at += 5)
+      await Promise.all(browsers.slice(at, at + 5).map((browser) => wrong(browser, username, 4)));
     const fresh = new Browser(p, '203.0.113.100');
     expect((await fresh.signIn(username)).status).toBe(401);
     expect((await byToken(username, 'secret')).status).toBe(200);
