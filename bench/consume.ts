@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util';
 import { consumeEmbedded } from './consume/embedded.ts';
 import { type Consumed, consumeFromKafka, type Effort } from './consume/measure.ts';
 import { profile } from './consume/profile.ts';
-import { print, type Table } from './lib/report.ts';
+import { watchOthers } from './lib/process-stats.ts';
+import { print, type Table, tell } from './lib/report.ts';
 import { onEachStores, type Stores, storesNamed } from './lib/world.ts';
 
 /** The embedded database is one connection: what waits there is applied before anybody is answered. */
@@ -59,6 +60,8 @@ if (import.meta.main) {
   const stores = storesNamed(values.stores);
   const tables = values.transactions?.map(Number) ?? TABLES;
   const effort: Effort = { ...EFFORT.servers, transactions: tables[0] ?? 0 };
+  const busy = watchOthers();
   if (values.profile) await onEachStores(['servers'], async (world) => (await profile(world, effort)).forEach(print));
   else print(await measureConsume(stores, tables));
+  tell(`others took ${(busy() * 100).toFixed(0)} % of the machine`);
 }

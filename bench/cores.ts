@@ -6,7 +6,8 @@ import { gatewayConfig, requestOf, SIGNING_SECRET, startUpstream } from './gatew
 import { requestOf as pageOf, portcullisAt, productOn } from './graphql/contenders.ts';
 import { type FilledWorld, onFilledWorld } from './graphql/fill.ts';
 import type { Load } from './lib/load.ts';
-import { cpuMs } from './lib/process-stats.ts';
+import { runEach } from './lib/pairs.ts';
+import { cpuMs, watchOthers } from './lib/process-stats.ts';
 import { freePort, type Server, startProduct } from './lib/product.ts';
 import { print, type Table, tell } from './lib/report.ts';
 import { runLoad } from './lib/run-script.ts';
@@ -41,7 +42,8 @@ export async function measureCores(effort = EFFORT): Promise<Table> {
       ['proxied GET with its record', (server) => requestOf(server, token), effort.requests],
       ['GraphQL page', (server) => pageOf({ ...contender, token, server }), effort.pages],
     ];
-    for (const [title, loadOf, requests] of questions) {
+    const asked = questions.map(([title, loadOf, requests]) => ({ title, loadOf, requests }));
+    const left = await runEach(asked, async ({ title, loadOf, requests }) => {
       const speedOf = (servers: readonly Server[]) =>
         speed(servers, { ...loadOf(servers[0] ?? first), connections: CONNECTIONS, requests });
       for (const servers of [one, two]) await speedOf(servers);
@@ -61,7 +63,8 @@ export async function measureCores(effort = EFFORT): Promise<Table> {
         median(ratios).toFixed(2),
         `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
       ]);
-    }
+    });
+    if (left.length < asked.length) process.exitCode = 1;
   });
   return {
     head: [
@@ -111,5 +114,7 @@ if (import.meta.main) {
   const { values } = parseArgs({
     options: { pairs: { type: 'string', default: `${EFFORT.pairs}` } },
   });
+  const busy = watchOthers();
   print(await measureCores({ ...EFFORT, pairs: Number(values.pairs) }));
+  tell(`others took ${(busy() * 100).toFixed(0)} % of the machine`);
 }

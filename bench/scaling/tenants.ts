@@ -3,7 +3,7 @@ import { withPostgres } from '../../test/support/services/pg-client.ts';
 import { SIGNING_SECRET, tokenOf } from '../gateway/contenders.ts';
 import { backendCpu } from '../graphql/postgres-cpu.ts';
 import { callerTokens, TENANT } from '../lib/callers.ts';
-import { cpuMs } from '../lib/process-stats.ts';
+import { cpuMs, untilIdle } from '../lib/process-stats.ts';
 import { type Server, startProduct } from '../lib/product.ts';
 import type { Table } from '../lib/report.ts';
 import { deleteTopics, migrateWorld } from '../lib/topics.ts';
@@ -101,6 +101,8 @@ async function measureIdle(sides: readonly Side[]): Promise<Table> {
 
 /** Milliseconds of CPU a second. */
 async function idleCpu({ servers: { DATABASE_URL = '' } }: World, { pid }: Server) {
+  // What the requests before have left, such as audit records, is worked off.
+  await untilIdle(pid);
   await delay(1_000);
   return withPostgres(DATABASE_URL, async (client) => {
     const [productMs, postgres] = [cpuMs(pid), await backendCpu(client, 'portcullis')];

@@ -15,7 +15,6 @@ import { type Costs, type Curve, type Effort, measureSizes, wideRowOf } from './
 
 const CONNECTIONS = 8;
 const NAMES = ['CPU of the product, µs', 'of PostgreSQL, µs'];
-const PER_SECOND = 'applied a second';
 const APPLIED = 'a notification, applied';
 /** As many transactions are told of in all rounds, each of all its steps: those that are done take no more. */
 const TOLD = 1_000;
@@ -106,11 +105,9 @@ export const measureTransactions: Curve = async (open, effort) => {
   const left = await runEach(parts, ({ measure }) => measure());
   if (left.length < parts.length) process.exitCode = 1;
   const sizes = effort.transactions.map((count) => count.toLocaleString('en'));
-  return [...NAMES, PER_SECOND].map((name) => ({
+  return NAMES.map((name) => ({
     head: [`${name}, of so many transactions`, ...sizes, 'last ÷ first'],
-    rows: Array.from(measured)
-      .filter(([title]) => name !== PER_SECOND || title === APPLIED)
-      .map(([title, costs]) => wideRowOf(title, costs, name)),
+    rows: Array.from(measured, ([title, costs]) => wideRowOf(title, costs, name)),
   }));
 };
 
@@ -203,11 +200,10 @@ async function measureApplied(
       stack.adopt(await startProduct({ ...world, env }), (started) => started.stop()),
     );
   }
-  const names = [...NAMES, PER_SECOND];
   const measured = await measureSizes(APPLIED, [...worlds.keys()], rounds, async (count, round) => {
     const [world, { pid }] = [worlds.get(count) as World, servers.get(count) as Server];
     const costs = await applyRound(world, { pid, count, round, told: Math.floor(TOLD / (rounds + 1)) });
-    return Object.fromEntries(names.map((name, index) => [name, costs[index]]));
+    return Object.fromEntries(NAMES.map((name, index) => [name, costs[index]]));
   });
   results.set(APPLIED, measured);
 }
@@ -219,23 +215,18 @@ interface ApplyRound {
   told: number;
 }
 
-/** Microseconds of CPU a notification, of the worker and of its connections, and notifications a second. */
+/** Microseconds of CPU a notification, of the worker and of its connections. */
 function applyRound(world: World, { pid, count, round, told }: ApplyRound) {
   // Of two that follow each other one is of each topic.
   const stride = Math.max(1, Math.floor(count / TOLD) - 1) | 1;
   const notifications = told * STEPS;
   return withPostgres(world.servers.DATABASE_URL ?? '', async (client) => {
     const before = await applying(world, 0);
-    const [postgres, productMs, from] = [await backendCpu(client, 'portcullis'), threadsMs(pid), performance.now()];
+    const [postgres, productMs] = [await backendCpu(client, 'portcullis'), threadsMs(pid)];
     await publish(world, { notifications, stride, skipped: round * told });
     const { applied } = await applying(world, before.applied + notifications);
-    const elapsedMs = performance.now() - from;
     if (applied !== before.applied + notifications) throw new Error(`${applied - before.applied} were applied`);
     const spent = spentBetween(postgres, await backendCpu(client, 'portcullis'));
-    return [
-      ((threadsMs(pid) - productMs) * 1_000) / notifications,
-      (spent * 1_000) / notifications,
-      (notifications * 1_000) / elapsedMs,
-    ];
+    return [((threadsMs(pid) - productMs) * 1_000) / notifications, (spent * 1_000) / notifications];
   });
 }
