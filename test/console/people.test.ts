@@ -341,7 +341,7 @@ describeReal('chromium', 'accessibility of the console', () => {
     const page = await beginAt(open, p.demo, `#/transactions/${id}`);
     await page.getByText('reverted').first().waitFor();
     const text = await shown(page);
-    for (const told of ['Failed conflict', 'The status shown is from the latest update', 'This type code is unknown'])
+    for (const told of ['Failed Conflict', 'The status shown is from the latest update', 'This type code is unknown'])
       expect(text).toContain(told);
     expect(text).toContain(`Type code ${UNKNOWN}`);
     expect(await faults(page)).toEqual([]);
