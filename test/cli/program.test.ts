@@ -11,7 +11,6 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
-import { portcullis as inProcess } from '../support/cli/in-process.ts';
 import { message } from '../support/events/recorder.ts';
 import {
   createTopics,
@@ -29,16 +28,6 @@ import { ROOT } from '../support/start/process.ts';
 const NODE = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
 const PROGRAM = join(ROOT, 'bin/portcullis');
 const STACK = /\n\s+at /;
-
-/** On real servers these run as processes: with input, with a file, with each of the stores. The others do in `test:long`, and in this process in a quick run. */
-const AS_PROCESSES = [
-  'migrate',
-  'node create',
-  'supervisor set-password',
-  'users import',
-  'dead-letters list',
-  'audit export',
-];
 
 /** Where the commands of a run work, and what former ones have made. */
 interface Run {
@@ -196,9 +185,7 @@ async function furnished(env: NodeJS.ProcessEnv, folder: TestFolder): Promise<Ru
 
 /** Runs one command and checks what it prints. */
 async function expectToRun(run: Run, name: string, { args, prints, exits = 0, input, keeps }: Step): Promise<void> {
-  const words = [...name.split(' '), ...args(run)];
-  const isHere = run.env.DATABASE_URL !== undefined && !inject('isThorough') && !AS_PROCESSES.includes(name);
-  const { code, out, err } = await (isHere ? inProcess(words, run.env, input) : portcullis(run, words, input));
+  const { code, out, err } = await portcullis(run, [...name.split(' '), ...args(run)], input);
   expect({ name, code, out, err }).toEqual({
     name,
     code: exits,
