@@ -14,6 +14,8 @@ import { costOfLoad, gatewayOn } from './cost.ts';
 import { type Costs, type Curve, type Effort, measureSizes, wideRowOf } from './rounds.ts';
 
 const CONNECTIONS = 8;
+/** So many of each question at once, so that each connection has its statement prepared. */
+const WARM_UP = 60;
 const NAMES = ['CPU of the product, µs', 'of PostgreSQL, µs'];
 const APPLIED = 'a notification, applied';
 /** As many transactions are told of in all rounds, each of all its steps: those that are done take no more. */
@@ -147,8 +149,11 @@ async function measureReads(
         ...{ url: `${server.url}/graphql`, method: 'POST' as const, body: bodyOf(documentOf(at)) },
         headers: headersOf(token),
       };
-      const asked = { ...load, connections: CONNECTIONS, requests: round === 0 ? requests / 5 : requests };
-      if (round === 0) await answerOf(load);
+      if (round === 0) {
+        await Promise.all(Array.from({ length: WARM_UP }, () => answerOf(load)));
+        return {};
+      }
+      const asked = { ...load, connections: CONNECTIONS, requests };
       const { productUs, postgresUs } = await costOfLoad(world, server, asked);
       return { [NAMES[0] ?? '']: productUs, [NAMES[1] ?? '']: postgresUs };
     });
