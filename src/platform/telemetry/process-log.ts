@@ -30,14 +30,15 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
   const destination = pino.destination({ dest: 1, sync: false, minLength: MAX_BUFFERED_BYTES });
   const flush = () => destination.flushSync();
   process.once('exit', flush);
-  let flushing: NodeJS.Timeout | undefined;
+  let isFlushing = false;
   const flushSoon = () => {
-    flushing = undefined;
+    isFlushing = false;
     destination.flush();
   };
   const written = withFields(pino(options, destination), (fields) => {
     // Without this, lines would wait until later ones fill the buffer.
-    flushing ??= setTimeout(flushSoon, FLUSH_AFTER_MS).unref();
+    if (!isFlushing) setTimeout(flushSoon, FLUSH_AFTER_MS).unref();
+    isFlushing = true;
     return fields;
   });
   return { ...written, flush };
