@@ -67,11 +67,13 @@ export function Palette({ permissions, onClose }: { permissions: readonly string
   const [, verb, of] = TYPED_ACTION.exec(text.trim()) ?? [];
   const wanted = useSettled((of ?? text).trim());
   const { data, isLoading, failure } = useAsk(search, wanted === '' ? undefined : { text: wanted });
+  // What an earlier text found is not chosen by Enter.
+  const hits = wanted === (of ?? text).trim() && !isLoading && data ? data : [];
   const isPage = ({ title, needs }: View) => needs.every((one) => permissions.includes(one)) && title.toLowerCase().includes(text.trim().toLowerCase());
   const pages = verb ? [] : Object.values(GROUPS).flat().filter(isPage);
   const choices: Choice[] = [
-    ...(wanted === '' ? [] : choicesOf(data ?? [], verb)),
     ...pages.map(({ title, path, icon = 'overview' }) => ({ icon, text: title, note: 'Page', link: linkTo([path]) })),
+    ...(wanted === '' ? [] : choicesOf(hits, verb)),
   ];
   useEffect(() => setActive(0), [text, data]);
   useEffect(() => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' }), [active]);

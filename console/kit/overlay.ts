@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren as Content } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { html } from '../html.ts';
+import { guardLeaving } from '../router.ts';
 import { Icon } from './icons.ts';
 import { FailureBox, useAction } from './page.ts';
 import { CopyLink } from './text.ts';
@@ -55,6 +56,25 @@ export function Confirm({ title, verb, isHarmless = false, keep = 'Cancel', chil
     <p class="actions end"><button type="button" autofocus disabled=${isBusy} onClick=${onClose}>${keep}</button>
       <button type="submit" class=${isHarmless ? 'primary' : 'danger'} disabled=${isBusy}>${verb}</button></p>
   </form><//>`;
+}
+
+/** Asks before what is typed is left, in the console and in the browser. */
+export function LeaveGuard({ isDirty }: { isDirty: boolean }) {
+  const [leaving, setLeaving] = useState<{ then(): void }>();
+  useEffect(() => {
+    if (!isDirty) return;
+    const stay = (event: BeforeUnloadEvent) => event.preventDefault();
+    guardLeaving((then) => setLeaving({ then }));
+    addEventListener('beforeunload', stay);
+    return () => {
+      guardLeaving(undefined);
+      removeEventListener('beforeunload', stay);
+    };
+  }, [isDirty]);
+  if (!leaving) return null;
+  const act = async () => [guardLeaving(undefined), leaving.then()];
+  return html`<${Confirm} title="Leave without saving?" verb="Leave" keep="Keep editing" act=${act} onClose=${() => setLeaving(undefined)}>
+    <p>Your changes are not saved anywhere and will be lost.</p><//>`;
 }
 
 export function ConfirmButton(asked: Omit<ConfirmInput, 'onClose'>) {

@@ -52,13 +52,13 @@ export const useName = (source: Source, id: string) => useOption(source, id)?.te
 /** What is found before anything is. */
 const NONE_YET: readonly Option[] = [];
 
-/** Returns the options that were found last, none for who may not read them; a text of undefined searches nothing. */
-export function useFound(source: Source, text: string | undefined, pauseMs = 0): readonly Option[] {
-  const [found, setFound] = useState<readonly Option[]>(NONE_YET);
+/** Returns the options that were found last and for which text, none for who may not read them; undefined searches nothing. */
+export function useFound(source: Source, text: string | undefined, pauseMs = 0) {
+  const [found, setFound] = useState({ of: text, options: NONE_YET });
   useEffect(() => {
     if (text === undefined) return;
     const looking = new AbortController();
-    const show = (options: readonly Option[]) => looking.signal.aborted || setFound(options);
+    const show = (options: readonly Option[]) => looking.signal.aborted || setFound({ of: text, options });
     const timer = setTimeout(() => source.search(text, looking.signal).then(show, () => undefined), pauseMs);
     return () => {
       clearTimeout(timer);
@@ -76,7 +76,7 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
   const [active, setActive] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const searched = known ? '' : UUID.test(value) ? undefined : value.trim();
-  const options = useFound(source, isOpen ? searched : undefined, PAUSE_MS);
+  const { of, options } = useFound(source, isOpen ? searched : undefined, PAUSE_MS);
   useEffect(() => setActive(0), [options]);
   useEffect(() => box.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' }), [active, isOpen]);
   const isShown = isOpen && searched !== undefined && options.length > 0;
@@ -95,8 +95,10 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
     if (step !== undefined) {
       setOpen(true);
       if (isShown) setActive((active + step + options.length) % options.length);
-    } else if (key === 'Enter' && isShown) pick(options[active]);
-    else if (key === 'Escape' && isShown) setOpen(false);
+    } else if (key === 'Enter' && isOpen && searched !== undefined) {
+      // It chooses, and sends no form; what an earlier text found is not chosen.
+      if (of === searched) pick(options[active]);
+    } else if (key === 'Escape' && isShown) setOpen(false);
     else return;
     event.preventDefault();
   };

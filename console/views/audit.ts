@@ -235,7 +235,7 @@ function RecordSheet({ record, onClose }: { record: AuditRecord; onClose: () => 
 
 /** The inputs of a search, which begin with the values of the address; each change is a search. */
 function SearchForm({ search }: { search: Search }) {
-  const found = useFound(actors, '');
+  const { options: found } = useFound(actors, '');
   const { correlationId, correlationIds, path, operation, status, range, since, until, own, changes } = search;
   const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, record: '', ...given }));
   const setOne = (name: keyof Search) => (value: string) => set({ [name]: value });

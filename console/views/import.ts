@@ -5,11 +5,11 @@ import { StartUserMigrationDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { Field, inputOf } from '../kit/form.ts';
 import { type Column, saveFile, Table } from '../kit/list.ts';
-import { toast } from '../kit/overlay.ts';
+import { LeaveGuard, toast } from '../kit/overlay.ts';
 import { FailureBox, may, Needs, Page, Skeleton, useAction } from '../kit/page.ts';
 import { counted, words } from '../kit/text.ts';
 import { onSignOut } from '../remembered.ts';
-import { go, linkTo } from '../router.ts';
+import { go, guardLeaving, linkTo } from '../router.ts';
 import { copyOf, fieldsOf, guessedFieldsOf, recordOf, recordsOf } from './csv.ts';
 
 const KNOWN = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'];
@@ -224,6 +224,7 @@ export function Correct({ file, columns, rows, keepsOthers, onEdit, onDone }: Co
   };
   const save = async () => {
     const records = new Map(wanted.map((row) => [row.index, recordOf(textsOf(row))]));
+    guardLeaving(undefined);
     onDone((await copyOf(file, (index) => records.get(index) ?? keepsOthers).catch(unreadable)).copy);
     toast(`${counted(edited.size, 'row')} corrected.`);
   };
@@ -236,11 +237,11 @@ export function Correct({ file, columns, rows, keepsOthers, onEdit, onDone }: Co
         value: column === 'kyc_sent' ? textsOf(row)[at]?.trim().toLowerCase() : textsOf(row)[at],
         onInput: (event: Event) => put(row, at, inputOf(event)),
       };
-      return column === 'kyc_sent' ? html`<select ...${cell}>${kycTexts(textsOf(row)[at] ?? '')}</select>` : html`<input ...${cell} />`;
+      return html`<div class="cell" data-text=${textsOf(row)[at]}>${column === 'kyc_sent' ? html`<select ...${cell}>${kycTexts(textsOf(row)[at] ?? '')}</select>` : html`<input ...${cell} />`}</div>`;
     },
   }));
   const problem: Column<FileRow> = { title: 'Problem', cell: ({ reason }) => html`<div class="problem">${reason}</div>` };
-  return html`<${Table} label="Rows to correct" rows=${wanted} keyOf=${keyOf} columns=${[ROW, problem, ...inputs]} />
+  return html`<${LeaveGuard} isDirty=${edited.size > 0} /><${Table} label="Rows to correct" rows=${wanted} keyOf=${keyOf} columns=${[ROW, problem, ...inputs]} />
     ${rows.length > CORRECTABLE && html`<p class="muted">The first ${CORRECTABLE} of ${counted(rows.length, 'row')}.</p>`}
     <${FailureBox} failure=${failure} />
     <p class="actions sticky"><button type="button" class="primary" disabled=${isBusy || edited.size === 0} onClick=${() => run(save)}>Apply corrections</button></p>`;

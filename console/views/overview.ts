@@ -143,12 +143,12 @@ const RULES: readonly Column<Rule>[] = [
   { title: 'Rule', cell: ({ walletId, id, name }) => html`<a href=${linkTo(['wallets', walletId, 'rules', id], { history: 'open' })}>${name || id}</a>` },
   { title: 'What', cell: ({ version }) => (version > 1 ? 'Changed' : 'New') },
   { title: 'By', cell: ({ versions }) => html`<${Named} source=${actors} id=${nodesOf(versions)[0]?.subject ?? ''} />` },
-  { title: 'When', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
+  { title: 'When', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} isAbsolute />` },
 ];
 
 function Changed({ rules }: { rules: readonly Rule[] }) {
   return html`<details class="changed"><summary>${counted(rules.length, 'rule')} changed since yesterday</summary>
-    <${Table} label="Changed rules" columns=${RULES} rows=${rules} /></details>`;
+    <${Table} label="Changed rules" columns=${RULES} rows=${rules.toSorted((one, other) => other.updatedAt.localeCompare(one.updatedAt))} /></details>`;
 }
 
 const SHOWN = 20;

@@ -30,7 +30,7 @@ function Profile() {
   return html`<section class="card narrow"><h2>Change the password</h2>
       <${Form} ...${action} verb="Change the password" isReady=${isRepeated} act=${change}>
         ${input('current', 'Current password', { type: 'password', autocomplete: 'current-password' })}
-        ${input('new', 'New password', { ...NEW, hint: 'At least 8 characters' })}
+        ${input('new', 'New password', { ...NEW, hint: 'At least 8 characters. Your other sessions end.' })}
         ${input('repeated', 'New password again', { ...NEW, issue: isRepeated ? undefined : 'It differs from the new password.' })}<//>
     </section>
     <section class="card narrow"><h2>Sessions</h2>

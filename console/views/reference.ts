@@ -50,7 +50,7 @@ const GAS_FEES: readonly Column<GasFee>[] = [
 ];
 
 export function NetworksPage() {
-  const columns = networkColumns(useFound(currencies, ''));
+  const columns = networkColumns(useFound(currencies, '').options);
   return html`<${Page} title="Networks">
     <${Listing} label="Networks" operation=${NetworksDocument} columns=${columns} empty="No networks yet. The platform adds them." /><//>`;
 }

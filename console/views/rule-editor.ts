@@ -5,7 +5,7 @@ import { CreateWalletRuleDocument, PreviewWalletRuleDocument, ReplaceWalletRuleD
 import { html } from '../html.ts';
 import { Check, Input, issueAt, Select } from '../kit/form.ts';
 import { Table } from '../kit/list.ts';
-import { Confirm, Dialog, toast } from '../kit/overlay.ts';
+import { Confirm, Dialog, LeaveGuard, toast } from '../kit/overlay.ts';
 import { FailureBox, may, useAction } from '../kit/page.ts';
 import { type Option, Picker, type Source, UUID } from '../kit/picker.ts';
 import { currencies as allCurrencies, networks as allNetworks, offering, users, wallets } from '../kit/sources.ts';
@@ -162,8 +162,8 @@ export function RuleEditor({ walletId, rule, chain, networks, restored, onSaved 
   const fieldsIn = (part: string) => fields((path) => path.startsWith(part));
   const approve = () => {
     const parts = isApproved ? draft.parts.filter((part) => part !== APPROVALS) : [...draft.parts, APPROVALS];
-    // Without an approval there is nothing to wait for.
-    setDraft({ ...draft, parts, fields: { ...draft.fields, ...(isApproved && { [TIMING]: 'auto' }) } });
+    // Without an approval there is nothing to wait for; with one, to transfer at once is a choice.
+    setDraft({ ...draft, parts, fields: { ...draft.fields, [TIMING]: isApproved ? 'auto' : 'auto_with_approve' } });
   };
   const own = ownPart(draft);
   const currencyId = draft.fields.networkCurrencyId ?? '';
@@ -207,25 +207,6 @@ export function RuleEditor({ walletId, rule, chain, networks, restored, onSaved 
 }
 
 const isSame = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
-
-/** Asks before what is typed is left, in the console and in the browser. */
-function LeaveGuard({ isDirty }: { isDirty: boolean }) {
-  const [leaving, setLeaving] = useState<{ then(): void }>();
-  useEffect(() => {
-    if (!isDirty) return;
-    const stay = (event: BeforeUnloadEvent) => event.preventDefault();
-    guardLeaving((then) => setLeaving({ then }));
-    addEventListener('beforeunload', stay);
-    return () => {
-      guardLeaving(undefined);
-      removeEventListener('beforeunload', stay);
-    };
-  }, [isDirty]);
-  if (!leaving) return null;
-  const act = async () => [guardLeaving(undefined), leaving.then()];
-  return html`<${Confirm} title="Leave without saving?" verb="Leave" keep="Keep editing" act=${act} onClose=${() => setLeaving(undefined)}>
-    <p>Your changes are not saved anywhere and will be lost.</p><//>`;
-}
 
 type Base = Typed['base'];
 type DoubtsInput = {

@@ -43,7 +43,7 @@ function RulesPage() {
     ${
       wallet !== undefined &&
       html`<${Dialog} title="New rule" onClose=${() => setWallet(undefined)}>
-      <${Picker} label="Paying wallet" autofocus hint="Search by the name of its account." source=${wallets} value=${wallet} onChange=${choose} />
+      <${Picker} label="Paying wallet" autofocus hint="From which it transfers; the wallet that receives is chosen next. Search by the name of its account." source=${wallets} value=${wallet} onChange=${choose} />
       <p class="actions end"><button type="button" onClick=${() => setWallet(undefined)}>Cancel</button></p><//>`
     }
   <//>`;

@@ -31,7 +31,7 @@ const RULE_COLUMNS: readonly Column<Rule>[] = [
   { title: 'Status', cell: ({ status }) => html`<${RuleStatus} status=${status} />` },
   { title: 'Priority', isNumber: true, cell: ({ priority }) => priority },
   { title: 'Version', isNumber: true, cell: ({ version }) => version },
-  { title: 'Changed', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />`, sortBy: ({ updatedAt }) => updatedAt },
+  { title: 'Changed', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} isAbsolute />`, sortBy: ({ updatedAt }) => updatedAt },
   { title: 'Changed by', cell: ({ versions }) => html`<${Named} source=${actors} id=${nodesOf(versions)[0]?.subject ?? ''} />` },
 ];
 

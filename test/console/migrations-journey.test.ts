@@ -84,8 +84,8 @@ describeReal('chromium', 'user migrations in the console', () => {
     // A long value stays in its card on a phone.
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByLabel('Wallet address of line 3').fill(`0x${'a'.repeat(40)}`);
-    const out = `(() => { const card = document.querySelector('.table:has(td > input)').getBoundingClientRect();
-      return [...document.querySelectorAll('td > :is(input, select)')].filter((of) => of.getBoundingClientRect().right > card.right).map((of) => of.ariaLabel); })()`;
+    const out = `(() => { const card = document.querySelector('.table:has(.cell)').getBoundingClientRect();
+      return [...document.querySelectorAll('.cell > *')].filter((of) => of.getBoundingClientRect().right > card.right).map((of) => of.ariaLabel); })()`;
     expect(await page.evaluate(out)).toEqual([]);
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByLabel('Wallet address of line 3').fill('0xa2');
@@ -149,14 +149,29 @@ describeReal('chromium', 'user migrations in the console', () => {
     const address = `0x${'c'.repeat(40)}`;
     const row = `${address},yara.nasser.of.the.north@example.com,crm-1085,Yara,Nasser,maybe`;
     await choose(page, 'six.csv', `wallet_address,email,external_id,name,surname,kyc_sent\n${row}\n`);
-    const wrong = page.locator('td > [aria-invalid="true"]');
+    const wrong = page.locator('.cell > [aria-invalid="true"]');
     await wrong.waitFor();
-    const isSeen = `(() => { const card = document.querySelector('.table:has(td > input)').getBoundingClientRect();
-      return document.querySelector('td > [aria-invalid="true"]').getBoundingClientRect().right <= card.right; })()`;
+    const isSeen = `(() => { const card = document.querySelector('.table:has(.cell)').getBoundingClientRect();
+      return document.querySelector('.cell > [aria-invalid="true"]').getBoundingClientRect().right <= card.right; })()`;
     expect(await page.evaluate(isSeen)).toBe(true);
     const long = page.getByLabel('Wallet address of line 2');
+    const places = () =>
+      page.locator('th, .cell').evaluateAll((all) => all.map((of) => JSON.stringify(of.getBoundingClientRect())));
+    const before = await places();
     await long.focus();
     expect(await long.evaluate((of) => of.scrollWidth <= of.clientWidth)).toBe(true);
+    // A click at what stood beside the field before reaches it.
+    expect(await places()).toEqual(before);
+    await long.fill(`${address.slice(0, -1)}d`);
+    await page.getByRole('link', { name: 'Clients' }).first().click();
+    const asked = page.getByRole('dialog', { name: 'Leave without saving?' });
+    await button(asked, 'Keep editing').click();
+    expect(await long.inputValue()).toBe(`${address.slice(0, -1)}d`);
+    await page.getByLabel('KYC sent of line 2').selectOption('Sent');
+    await button(page, 'Apply corrections').click();
+    await page.getByText('No problems found in the file.').waitFor();
+    await page.getByRole('link', { name: 'Clients' }).first().click();
+    await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor();
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 

@@ -127,6 +127,8 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await isApproved.click();
     expect(await page.getByLabel('Timing').inputValue()).toBe('auto');
     expect(await shown(page, '.sentence')).not.toMatch(/approv/);
+    await isApproved.click();
+    expect(await page.getByLabel('Timing').inputValue()).toBe('auto_with_approve');
   });
 
   it('shows both sentences and asks before a rule is weakened, and asks nothing if it becomes stricter', async () => {
