@@ -15,8 +15,6 @@ export interface PostgresOptions {
   dataDir: string;
   /** A free port unless prescribed. */
   port?: number | undefined;
-  /** Whether it can be killed; one that is only ever stopped writes half as much. */
-  isKilled?: boolean;
 }
 
 export interface PostgresServer {
@@ -28,10 +26,10 @@ export interface PostgresServer {
 
 /**
  * Starts PostgreSQL on 127.0.0.1, as another user where this process is root's. It keeps every promise of durability
- * (fsync stays on), so that it can be killed, unless it is said that it is not. `dataDir` stays after `stop`; it goes if this process dies without it.
+ * (fsync stays on), so that it can be killed. `dataDir` stays after `stop`; it goes if this process dies without it.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
-  const { dataDir, isKilled = true } = options;
+  const { dataDir } = options;
   const user = await unprivilegedUser();
   await mkdir(dataDir, { recursive: true });
   if (user !== undefined) await chown(dataDir, user.uid, user.gid);
@@ -43,7 +41,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     const child = await startChild({
       name: 'PostgreSQL',
       command: binaries.postgres,
-      args: ['-D', cluster, '-p', `${port}`, ...settings(isKilled)],
+      args: ['-D', cluster, '-p', `${port}`, ...settings()],
       dataDir,
       ...user,
       // A standby takes those that read.
@@ -101,14 +99,12 @@ async function writeAs(path: string, text: string, user: SystemUser | undefined)
   if (user !== undefined) await chown(path, user.uid, user.gid);
 }
 
-function settings(isKilled: boolean): string[] {
+function settings(): string[] {
   const values = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     max_connections: '300',
-    fsync: isKilled ? 'on' : 'off',
-    // Each database that is made or dropped is a checkpoint, after which the first change of a page would be the whole page.
-    full_page_writes: isKilled ? 'on' : 'off',
+    fsync: 'on',
     timezone: 'UTC',
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
