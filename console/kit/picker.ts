@@ -122,6 +122,4 @@ export function Picker({ label, hint, issue, failure, path = '', value, source, 
   </div>`;
 }
 
-export function Named({ source, id, link }: { source: Source; id: string; link?: string }) {
-  return html`<${Id} id=${id} link=${link} name=${useName(source, id)} />`;
-}
+export const Named = ({ source, id, link }: { source: Source; id: string; link?: string }) => html`<${Id} id=${id} link=${link} name=${useName(source, id)} />`;

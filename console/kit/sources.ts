@@ -1,13 +1,12 @@
 import { ask } from '../api.ts';
+import type { UserPartsFragment as User, WalletQuery } from '../generated/graphql.ts';
 import {
   CurrenciesDocument,
   FindActorsDocument,
   NetworksDocument,
-  type UserPartsFragment as User,
   UserDocument,
   UsersDocument,
   WalletDocument,
-  type WalletQuery,
   WalletRuleDocument,
   WalletsDocument,
 } from '../generated/graphql.ts';

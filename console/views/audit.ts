@@ -53,9 +53,7 @@ function namedBy(text: string): Partial<Search> {
   return /^[a-z]+[A-Z][A-Za-z]*$|^[a-z]+$/.test(operation) ? { ...none, operation } : { ...none, correlationId: text };
 }
 
-function StatusCode({ code }: { code: number }) {
-  return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
-}
+const StatusCode = ({ code }: { code: number }) => html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
 
 /** Who has made a request, with a link where one may open the person or client. */
 function Who({ id, isLinked = false }: { id: string | null; isLinked?: boolean }) {

@@ -39,9 +39,8 @@ function reasonOf(reason: string | null | undefined): string {
   return REASONS[reason ?? ''] ?? text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function Status({ status, dryRun }: { status: string; dryRun?: boolean }) {
-  return html`<${Badge} tone=${TONES[status] ?? ''}>${dryRun && status === 'created' ? 'Would be created' : words(status)}<//>`;
-}
+const Status = ({ status, dryRun }: { status: string; dryRun?: boolean }) =>
+  html`<${Badge} tone=${TONES[status] ?? ''}>${dryRun && status === 'created' ? 'Would be created' : words(status)}<//>`;
 
 /** Returns what a migration is called: its file or its rows, and the time of its start, which tells it from the others. */
 const titleOf = ({ dryRun, fileName, total, createdAt }: Migration) =>

@@ -1,13 +1,13 @@
 import type { ComponentChildren as Content } from 'preact';
 import { useState } from 'preact/hooks';
 import { mutate } from '../api.ts';
+import type { SupervisorPartsFragment as Supervisor } from '../generated/graphql.ts';
 import {
   CreateSupervisorDocument,
   RevokeSessionsDocument,
   SetSupervisorPasswordDocument,
   SetSupervisorRoleDocument,
   SetSupervisorStatusDocument,
-  type SupervisorPartsFragment as Supervisor,
   SupervisorsDocument,
   UnlockSupervisorDocument,
 } from '../generated/graphql.ts';

@@ -49,9 +49,7 @@ function trailOf(wallet: Pick<Wallet, 'account'> | null | undefined): Crumb[] {
 export const RuleStatus = ({ status }: Pick<Rule, 'status'>) => html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>`;
 export const WriteNeeded = () => html`<${Needs} permission="wallet-rules:write" to="change rules" />`;
 
-export function show(id?: string, ...others: string[]) {
-  return id !== undefined && others.length === 0 ? html`<${WalletPage} key=${id} id=${id} />` : undefined;
-}
+export const show = (id?: string, ...others: string[]) => (id !== undefined && others.length === 0 ? html`<${WalletPage} key=${id} id=${id} />` : undefined);
 
 function WalletPage({ id }: { id: string }) {
   const asked = useAsk(WalletPartsDocument, { id, withAccount: may('accounts:read') });

@@ -165,7 +165,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     await long.fill(`${address.slice(0, -1)}d`);
     await page.getByRole('link', { name: 'Clients' }).first().click();
     const asked = page.getByRole('dialog', { name: 'Leave without saving?' });
-    await button(asked, 'Keep editing').click();
+    await asked.getByRole('button', { name: 'Keep editing' }).click();
     expect(await long.inputValue()).toBe(`${address.slice(0, -1)}d`);
     await page.getByLabel('KYC sent of line 2').selectOption('Sent');
     await button(page, 'Apply corrections').click();
