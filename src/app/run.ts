@@ -133,8 +133,8 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
 
 /**
  * Collects all garbage once, after the first interval in which the process has rested. Loading the program fills the
- * space of young objects, 64 MB in the image, which V8 otherwise keeps until it is busy. The collection takes as long as
- * half a second, so it waits while there is work.
+ * space of young objects, 64 MB in the image, which V8 otherwise keeps until it is busy. The collection takes up to a
+ * second, so it waits while there is work.
  */
 function collectAtRest(): void {
   let before = performance.eventLoopUtilization();
