@@ -10,6 +10,7 @@ import { instanceSocket } from '../../src/platform/database/instance-link.ts';
 import { lockDataDir } from '../../src/platform/embedded/data-dir-lock.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { startPortcullis } from '../support/harness.ts';
 import { emptyFolder, startedFolder } from '../support/start/folders.ts';
 import { printed, type Running, spawnProgram, startProgram, type Variables } from '../support/start/process.ts';
 
@@ -172,6 +173,14 @@ describe('commands beside a running embedded instance', () => {
     }
     expect((await run(['node', 'list'])).nodes.length).toBeGreaterThan(0);
   });
+
+  it('D8-20: a command that runs while the instance stops ends with a sentence, and does not delay the stop', async () => {
+    await using command = spawnProgram(['audit', 'list', '--since', '1h', '--follow', '--method', 'CLI'], env);
+    await run(['client', 'enable', demo.client.client_id]);
+    await printed(command, /client enable/);
+    expect(await instance.kill('SIGTERM')).toMatchObject({ code: 0 });
+    expect(await command.ended).toMatchObject({ code: 1, stderr: noAnswer(folder.path) });
+  });
 });
 
 const noAnswer = (dataDir: string) =>
@@ -199,24 +208,11 @@ describe('the socket of an embedded instance', () => {
     await using first = await startProgram(env);
     await first.kill('SIGKILL');
     expect(existsSync(instanceSocket(folder.path))).toBe(true);
-    const made = await document(env, ['node', 'create', '--name', 'Between']);
-    await using _second = await startProgram(env);
-    expect((await document(env, ['node', 'list'])).nodes).toContainEqual(expect.objectContaining(made));
-  });
-
-  it('D8-20: a command that runs while the instance stops ends with a sentence, and does not delay the stop', async () => {
-    await using folder = await startedFolder();
-    const env = { DATA_DIR: folder.path };
-    await using instance = await startProgram(env);
-    await using command = spawnProgram(['audit', 'list', '--since', '1h', '--follow', '--method', 'CLI'], env);
-    const client: string = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8')).client.client_id;
-    await document(env, ['client', 'enable', client]);
-    await printed(command, /client enable/);
-    expect(await instance.kill('SIGTERM')).toMatchObject({ code: 0 });
-    expect(await command.ended).toMatchObject({
-      code: 1,
-      stderr: noAnswer(folder.path),
-    });
+    const made = await portcullis(['node', 'create', '--name', 'Between', '--json'], env);
+    expect(made).toMatchObject({ code: 0, err: '' });
+    await using _second = await startPortcullis({ dataDir: folder.path });
+    const { nodes } = await document(env, ['node', 'list']);
+    expect(nodes).toContainEqual(expect.objectContaining(JSON.parse(made.out)));
   });
 
   it('D8-20: while a process has DATA_DIR and does not listen, a command says so', async () => {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { realDatabase } from '../support/harness/databases.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder } from '../support/start/folders.ts';
 import { ROOT, runCli, spawnCli } from '../support/start/process.ts';
@@ -20,7 +21,7 @@ it('D1-12: a command writes no escape sequence, even with FORCE_COLOR', async ()
   expect(stdout).not.toContain('\u001b');
 });
 
-it.each(['--help', 'completion', 'config check --json'])(
+it.each(inTurn(['--help', 'completion', 'config check --json'], 3, 0))(
   'D1-12: %s writing to a full disk exits with 1 and one sentence',
   (command) => {
     const { status, stderr } = spawnSync('bash', ['-c', `${PROGRAM} ${command} >/dev/full`], {

@@ -11,6 +11,7 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { portcullis as commandInProcess } from '../support/cli/in-process.ts';
 import { message } from '../support/events/recorder.ts';
 import {
   createTopics,
@@ -52,9 +53,13 @@ interface Step {
 /** So many processes at once as there are cores, and one that waits: more would only wait for each other. */
 const turns = Array.from({ length: availableParallelism() + 1 }, () => Promise.resolve());
 
-/** Runs `bin/portcullis` as an operator does, in another folder than the repository's, when it has its turn. */
-async function portcullis(run: Run, args: readonly string[], input = '') {
-  const turn = (turns.shift() ?? Promise.resolve()).then(() => spawned(run, args, input));
+/** Commands that a quick run starts as processes: each reads, connects or ends in its own way. It runs the others in this process. */
+const STARTED = ['migrate', 'supervisor set-password', 'transactions replay', 'status'];
+const isStarted = (name: string) => inject('isThorough') || STARTED.includes(name);
+
+/** Runs a command when it has its turn: `bin/portcullis` as an operator does, in another folder than the repository's, or in this process. */
+async function portcullis(run: Run, args: readonly string[], input = '', start = spawned) {
+  const turn = (turns.shift() ?? Promise.resolve()).then(() => start(run, args, input));
   turns.push(
     turn.then(
       () => undefined,
@@ -70,6 +75,10 @@ async function spawned({ env, folder }: Run, args: readonly string[], input: str
   child.stdin.on('error', () => undefined).end(input);
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return { code: Number(code), out, err };
+}
+
+async function inProcess({ env }: Run, args: readonly string[], input: string) {
+  return await commandInProcess(args, env, input === '' ? undefined : input.split('\n')[0]);
 }
 
 /** Every command but `start` and `simulate transaction`, which need one another; each after what it needs. */
@@ -185,7 +194,8 @@ async function furnished(env: NodeJS.ProcessEnv, folder: TestFolder): Promise<Ru
 
 /** Runs one command and checks what it prints. */
 async function expectToRun(run: Run, name: string, { args, prints, exits = 0, input, keeps }: Step): Promise<void> {
-  const { code, out, err } = await portcullis(run, [...name.split(' '), ...args(run)], input);
+  const command = [...name.split(' '), ...args(run)];
+  const { code, out, err } = await portcullis(run, command, input, isStarted(name) ? spawned : inProcess);
   expect({ name, code, out, err }).toEqual({
     name,
     code: exits,

@@ -2,17 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { realDatabase } from '../support/harness/databases.ts';
+import { thoroughly } from '../support/harness/in-turn.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { createTopics, deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../support/services/isolation.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { freePorts } from '../support/services/ports.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
-import { emptyFolder, migratedFolder } from '../support/start/folders.ts';
-import { type Ended, spawnInstance, startInstance, type Variables } from '../support/start/process.ts';
+import { emptyFolder, migratedFolder, refusalOf, refusedStart } from '../support/start/folders.ts';
+import { type Ended, spawnInstance, type Variables } from '../support/start/process.ts';
 
 const LONG = 'x'.repeat(32);
 const PRODUCTION = {
@@ -42,12 +43,28 @@ async function commandOn(env: Variables, command: readonly string[]) {
   return { code, stdout: out, stderr: err };
 }
 
-/** Starts a process that does not run, and a command on the same stores. Neither prints where in the program it failed. */
-async function refusals(variables: Variables, command: readonly string[] = ['client', 'list']) {
+async function startedProcess(env: Variables): Promise<Pick<Ended, 'code' | 'stdout' | 'stderr'>> {
+  await using instance = spawnInstance(env);
+  return await instance.ended;
+}
+
+async function startedHere(env: Variables) {
+  const refused = await refusedStart(env.DATA_DIR ?? '', env);
+  if (refused === undefined) throw new Error('it starts');
+  return refused;
+}
+
+/**
+ * Starts what does not run, and a command on the same stores. Neither prints where in the program it failed. A quick run
+ * starts a process once for each way of ending, and the others in this process.
+ */
+async function refusals(
+  variables: Variables,
+  { command = ['client', 'list'], isProcess = false }: { command?: readonly string[]; isProcess?: boolean } = {},
+) {
   await using folder = await emptyFolder();
   const env = { DATA_DIR: folder.path, ...variables };
-  await using instance = spawnInstance(env);
-  const started = await instance.ended;
+  const started = await (isProcess || inject('isThorough') ? startedProcess : startedHere)(env);
   const commanded = await commandOn(env, command);
   expectPlain(started);
   expectPlain(commanded);
@@ -60,8 +77,9 @@ describe('a start with an error that the operator can fix', () => {
     ['PORT equal to the default of ADMIN_PORT', { PORT: '4001', ADMIN_PORT: '' }, 'both are 4001'],
     ['ADMIN_PORT equal to the default of PORT', { PORT: '', ADMIN_PORT: '4000' }, 'both are 4000'],
     ['both on every address', { HOST: '0.0.0.0', PORT: '4100', ADMIN_PORT: '4100' }, 'both are 4100'],
-  ])('D1-04 D1-14: a start with %s exits with 78 before it listens', async (_name, variables, message) => {
-    const { started, commanded } = await refusals(variables, ['config', 'check']);
+  ])('D1-04 D1-14: a start with %s exits with 78 before it listens', async (name, variables, message) => {
+    const isProcess = name.startsWith('PORT and');
+    const { started, commanded } = await refusals(variables, { command: ['config', 'check'], isProcess });
     expect(started).toMatchObject({ code: 78, stdout: '', stderr: expect.stringContaining(message) });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
   });
@@ -82,7 +100,8 @@ describe('a start with an error that the operator can fix', () => {
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('/proc/self/mem') });
   });
 
-  it('D1-07 D1-14 D8-20: with a DATA_DIR in use, a start names the folder, and a command works', async () => {
+  // In a quick run test/start/refusals.test.ts has the start, and test/cli/beside-instance.test.ts the command.
+  thoroughly('D1-07 D1-14 D8-20: with a DATA_DIR in use, a start names the folder, and a command works', async () => {
     await using folder = await migratedFolder();
     await using _running = await startPortcullis({ dataDir: folder.path });
     const { started, commanded } = await refusals({ DATA_DIR: folder.path });
@@ -110,18 +129,23 @@ describe('a start with an error that the operator can fix', () => {
 
   it('D1-14: with unreachable stores, a start and a command name their address, without the password', async () => {
     const [port = 0] = await freePorts(1);
-    const { started, commanded } = await refusals({ DATABASE_URL: `postgres://me:hidden@127.0.0.1:${port}/rows` });
+    const database = { DATABASE_URL: `postgres://me:hidden@127.0.0.1:${port}/rows` };
+    const { started, commanded } = await refusals(database, { isProcess: true });
     for (const { code, stderr } of [started, commanded]) {
       expect([code, stderr]).toEqual([1, expect.stringContaining(`127.0.0.1:${port} does not respond`)]);
       expect(stderr).not.toContain('hidden');
     }
+  });
+
+  // In a quick run test/start/refusals.test.ts has the start, and test/cli/transactions-replay-ended.test.ts the command.
+  thoroughly('D1-14: with an unreachable Kafka, a start and a command name its address', async () => {
+    const [port = 0] = await freePorts(1);
     await using folder = await migratedFolder();
     const brokers = `127.0.0.1:${port}`;
     const env = { DATA_DIR: folder.path, KAFKA_BROKERS: brokers };
-    const kafka = await refusals(env, ['transactions', 'replay', '--dlq']);
-    for (const { code, stderr } of [kafka.started, kafka.commanded]) {
+    const { started, commanded } = await refusals(env, { command: ['transactions', 'replay', '--dlq'] });
+    for (const { code, stderr } of [started, commanded])
       expect([code, stderr]).toEqual([1, expect.stringContaining(brokers)]);
-    }
   });
 });
 
@@ -140,7 +164,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
 
   it('D1-11 D1-14: with an empty schema, a start and a command say to run portcullis migrate', async () => {
     await using database = await freshDatabase();
-    const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url });
+    const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url }, { isProcess: true });
     expect(started).toMatchObject({ code: 78, stderr: expect.stringContaining('run portcullis migrate') });
     expect(commanded).toMatchObject({ code: 1, stderr: expect.stringContaining('run portcullis migrate') });
   });
@@ -160,8 +184,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
       client.query("insert into mikro_orm_migrations (name) values ('migration-99991231-of-a-later-version')"),
     );
     await using folder = await emptyFolder();
-    await using running = await startInstance({ ...stores, DATA_DIR: folder.path, DATABASE_URL: database.url });
-    expect(await running.kill('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+    expect(await refusalOf(folder.path, { ...stores, DATABASE_URL: database.url })).toBeUndefined();
   });
 
   it('D1-14: with a role without privileges, a start and a command say that a privilege is missing', async () => {
@@ -182,7 +205,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     await using database = await realDatabase();
     await withPostgres(database.url, (client) => client.query('drop table revoked_tokens, clients cascade'));
     const disable = ['client', 'disable', randomUUID()];
-    const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url }, disable);
+    const { started, commanded } = await refusals({ ...stores, DATABASE_URL: database.url }, { command: disable });
     for (const { code, stderr } of [started, commanded])
       expect([code, stderr]).toEqual([1, expect.stringContaining('a table or column is missing')]);
   });
@@ -205,7 +228,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'a start on stores with an error th
     expect(first.started).toMatchObject({ code: 1, stderr: expect.stringContaining('no database with this name') });
   });
 
-  it.each(['PORT', 'ADMIN_PORT'])('D1-14: with a %s in use, a start names the variable', async (variable) => {
+  // In a quick run test/start/refusals.test.ts has it.
+  thoroughly.each(['PORT', 'ADMIN_PORT'])('D1-14: with a %s in use, a start names the variable', async (variable) => {
     await using database = await realDatabase();
     const [port = 0] = await freePorts(1);
     await using taken = createServer().listen(port, '127.0.0.1');

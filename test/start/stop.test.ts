@@ -7,6 +7,7 @@ import { expect, inject, it, vi } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { realDatabase } from '../support/harness/databases.ts';
+import { thoroughly } from '../support/harness/in-turn.ts';
 import { findOnPath } from '../support/services/commands.ts';
 import { faultProxy } from '../support/services/fault-proxy.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from '../support/services/isolation.ts';
@@ -14,7 +15,7 @@ import { describeReal, serviceAddress } from '../support/services/real.ts';
 import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
 import { printed, type Running, spawnInstance, startInstance } from '../support/start/process.ts';
 
-/** Both come in each run: SIGINT, in a quick one, to a first start by Ctrl-C. */
+/** In a quick run SIGINT comes to a first start, by Ctrl-C, and SIGTERM to an instance. */
 const SIGNALS = inject('isThorough') ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const);
 const WEBHOOK = { username: 'chain-processor', password: 'the password of this test' };
 const CREDENTIALS = { WEBHOOK_USERNAME: WEBHOOK.username, WEBHOOK_PASSWORD: WEBHOOK.password };
@@ -86,23 +87,31 @@ async function begunDatabase({ path }: TestFolder): Promise<void> {
   await expect.poll(isBegun, { interval: 1 }).toBe(true);
 }
 
-it.skipIf(!findOnPath('setsid'))('D1-13: Ctrl-C while the first start creates its database exits with 0', async () => {
-  await using folder = await emptyFolder();
-  // As a terminal does it: to each process of the group.
-  await using instance = spawnInstance({ DATA_DIR: folder.path }, undefined, ['setsid']);
-  await begunDatabase(folder);
-  process.kill(-instance.pid, 'SIGINT');
-  expect(await instance.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-});
+async function expectCompleteDatabase({ path }: TestFolder): Promise<void> {
+  expect((await readdir(path)).filter((name) => name.startsWith('postgres'))).toEqual(['postgres']);
+}
 
-it.each(SIGNALS)(
+it.skipIf(!findOnPath('setsid'))(
+  'D1-13: Ctrl-C while the first start creates its database exits with 0 and leaves a complete database',
+  async () => {
+    await using folder = await emptyFolder();
+    // As a terminal does it: to each process of the group.
+    await using instance = spawnInstance({ DATA_DIR: folder.path }, undefined, ['setsid']);
+    await begunDatabase(folder);
+    process.kill(-instance.pid, 'SIGINT');
+    expect(await instance.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    await expectCompleteDatabase(folder);
+  },
+);
+
+thoroughly.each(SIGNALS)(
   'D1-13: %s while the first start creates its database exits with 0 and leaves a complete database',
   async (signal) => {
     await using folder = await emptyFolder();
     await using instance = spawnInstance({ DATA_DIR: folder.path });
     await begunDatabase(folder);
     expect(await instance.kill(signal)).toMatchObject({ code: 0, signal: null, stderr: '' });
-    expect((await readdir(folder.path)).filter((name) => name.startsWith('postgres'))).toEqual(['postgres']);
+    await expectCompleteDatabase(folder);
   },
 );
 

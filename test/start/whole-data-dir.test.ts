@@ -178,7 +178,8 @@ describe('an incomplete DATA_DIR', () => {
       await expectRefusal(folder.path, new RegExp(`${name} belongs to another installation`));
       await rename(join(folder.path, 'kept'), join(folder.path, name));
     }
-    await expectStart(folder.path);
+    // That restored files start an instance, the test above has in each run.
+    if (inject('isThorough')) await expectStart(folder.path);
   });
 
   it('D1-12: a command fails with the message of a start, and creates nothing', async () => {

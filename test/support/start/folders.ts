@@ -26,13 +26,20 @@ export async function startedFolder(): Promise<TestFolder> {
 
 /** Starts an instance in this process, and returns the sentences with which it refuses; undefined where it starts after all. */
 export async function refusalOf(dataDir: string, env: Record<string, string> = {}): Promise<string | undefined> {
+  return (await refusedStart(dataDir, env))?.stderr;
+}
+
+/** Starts an instance in this process, and returns how a process that refuses ends; undefined where it starts after all. */
+export async function refusedStart(dataDir: string, env: Record<string, string> = {}) {
   try {
     await using _started = await startPortcullis({ dataDir, env });
     return undefined;
   } catch (error) {
     const cause = error instanceof Error && error.cause ? error.cause : error;
-    if (cause instanceof ConfigError) return cause.message;
-    return startFailure(cause, readConfig({ DATA_DIR: dataDir, ...env }).config);
+    if (cause instanceof ConfigError) return { code: 78, stdout: '', stderr: cause.message };
+    const sentence = startFailure(cause, readConfig({ DATA_DIR: dataDir, ...env }).config);
+    if (sentence === undefined) throw error;
+    return { code: 1, stdout: '', stderr: sentence };
   }
 }
 
