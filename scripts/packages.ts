@@ -88,21 +88,23 @@ export function packageFaults(root: string): string[] {
 function importedBy(root: string, patterns: readonly string[]): Set<string> {
   const found = new Set<string>();
   for (const file of globSync([...patterns], { cwd: root, exclude: ['**/generated/**'] })) {
-    const program: unknown = parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' }, file);
-    for (const specifier of specifiersIn(program)) {
+    const program: object = parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' }, file);
+    eachSpecifier(program, (specifier) => {
       const name = packageOf(specifier);
       if (name !== undefined) found.add(name);
-    }
+    });
   }
   return found;
 }
 
-/** What imports and exports below a node of the syntax tree name, written as a literal. */
-function* specifiersIn(node: unknown): Generator<string> {
-  if (typeof node !== 'object' || node === null) return;
+/** Calls back with what imports and exports below a node of the syntax tree name, written as a literal. */
+function eachSpecifier(node: object, found: (specifier: string) => void): void {
   const { type, source } = node as { type?: unknown; source?: { value?: unknown } | null };
-  if (typeof type === 'string' && IMPORTING.has(type) && typeof source?.value === 'string') yield source.value;
-  for (const child of Object.values(node)) yield* specifiersIn(child);
+  if (typeof type === 'string' && IMPORTING.has(type) && typeof source?.value === 'string') found(source.value);
+  for (const name in node) {
+    const child: unknown = node[name as keyof typeof node];
+    if (typeof child === 'object' && child !== null) eachSpecifier(child, found);
+  }
 }
 
 function packageOf(specifier: string): string | undefined {
