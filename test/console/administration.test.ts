@@ -12,6 +12,7 @@ import {
 } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { takePicture } from '../support/harness/browser.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const p = useConsole();
@@ -171,9 +172,9 @@ describeReal('chromium', 'administration in the console', () => {
       await createdClient(p, token, { name });
       await createdSupervisor(p, token, { username: name });
     }
-    for (const place of ['#/clients', '#/supervisors']) {
+    for (const [turn, place] of ['#/clients', '#/supervisors'].entries()) {
       const page = await beginAt(open, p.demo, place);
-      for (const name of names) {
+      for (const name of inTurn(names, 3, turn)) {
         await page.getByRole('button', { name, exact: true }).click();
         await page.getByRole('dialog').getByRole('heading', { name, exact: true }).waitFor();
         await page

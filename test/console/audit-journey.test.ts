@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { beginAt, goTo, openConsole, SOON, signIn, useConsole } from '../support/console/console-page.ts';
+import { beginAt, goTo, openConsole, SOON, useConsole } from '../support/console/console-page.ts';
 import { createdSupervisor } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { takePicture } from '../support/harness/browser.ts';
@@ -276,10 +276,7 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('a record that is not stored yet is looked up again', async () => {
-    await using own = await openConsole(p);
-    const { page } = own;
-    await signIn(page, p.demo);
-    await openAudit(page);
+    const page = await beginAt(open, p.demo, '#/audit');
     const json = { query: '{ me { nodeId } }' };
     await page.getByLabel('Id, path or operation').fill('comes-later');
     await page.keyboard.press('Enter');

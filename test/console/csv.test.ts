@@ -1,9 +1,10 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { copyOf, fieldsOf, recordOf, recordsOf } from '../../console/views/csv.ts';
 import { CsvRecords, MAX_RECORD_BYTES } from '../../src/features/user-migrations/csv.rules.ts';
 
+const [RUNS, MEGABYTES] = inject('isThorough') ? [400, 100] : [100, 10];
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** The records that the console cuts out of a file, which it reads in slices of this size. */
@@ -94,7 +95,7 @@ describe('the records that the console cuts out of a CSV file', () => {
         const size = file.length > 5_000 ? Math.max(sliceBytes, 500) : sliceBytes;
         expect(await cutOut(file, wanted, size)).toEqual({ rows: rows.length, cut: expected });
       }),
-      { numRuns: 400, examples: [[Buffer.from('a,b\n""\r\r\n""\r\r'), Array(90).fill(true), 60]] },
+      { numRuns: RUNS, examples: [[Buffer.from('a,b\n""\r\r\n""\r\r'), Array(90).fill(true), 60]] },
     );
   });
 
@@ -114,7 +115,7 @@ describe('the records that the console cuts out of a CSV file', () => {
         expect(count).toBe(filled.length);
         expect(parse(cut, options)).toEqual([header, ...odd]);
       }),
-      { numRuns: 200 },
+      { numRuns: RUNS / 2 },
     );
   });
 
@@ -124,9 +125,9 @@ describe('the records that the console cuts out of a CSV file', () => {
     expect(await cutOut(header, [1])).toEqual({ rows: 0, cut: header });
   });
 
-  it('are found in a file of 100 MB slice by slice', async () => {
+  it(`are found in a file of ${MEGABYTES} MB slice by slice`, async () => {
     const lines = Array.from({ length: 20_000 }, (_, at) => `0x${at},"user ${at}",${'x'.repeat(26)}\n`).join('');
-    const parts = Array.from({ length: (100 * 1024 ** 2) / lines.length }, () => lines);
+    const parts = Array.from({ length: (MEGABYTES * 1024 ** 2) / lines.length }, () => lines);
     const file = new Blob(['wallet_address,email,name\n', ...parts]);
     const rows = 20_000 * parts.length;
     const found: number[] = [];

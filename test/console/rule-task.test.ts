@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { goTo, signIn, useConsole } from '../support/console/console-page.ts';
 import { type OpenPage, openPage } from '../support/harness/browser.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
 
@@ -46,10 +47,12 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
     await rulesOf(p, await p.clientToken()).created(limit({ name: 'Daily maximum', priority: 9 }));
   });
 
-  it.each([
+  const DEVICES: [where: string, options: object][] = [
     ['on a desktop', {}],
     ['on a phone', { viewport: { width: 390, height: 844 } }],
-  ])(
+  ];
+
+  it.each(inTurn(DEVICES, 2, 0))(
     'is created %s with the keyboard only, described in words, and previewed with the other rules of the wallet',
     async (_where, options) => {
       await using open = await openNewRule(options);

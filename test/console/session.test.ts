@@ -16,6 +16,7 @@ import {
 } from '../support/console/console-page.ts';
 import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const p = useConsole();
@@ -179,7 +180,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('D3-40: a sign-out that does not reach the server is reported', async () => {
-    for (const status of [0, 503]) {
+    for (const status of inTurn([0, 503], 2, 0)) {
       const page = await anew();
       await signIn(page, p.demo);
       await page.route('**/console/session', (route) => (status ? route.fulfill({ status }) : route.abort()));
@@ -374,12 +375,14 @@ describeReal('chromium', 'the session of the console', () => {
     await goTo(page, '#/audit');
     await expect.poll(() => shown(page), SOON).toContain('you do not have the permission audit:read');
     const wallet = `#/wallets/${p.demo.wallet_id}`;
-    for (const [place, heading, lacking] of [
+    const views: [place: string, heading: RegExp, lacking: string][] = [
       [wallet, /^Wallet on/, 'wallet-rules:write'],
       [`${wallet}/rules/${ruleId}`, /^Limit$/, 'wallet-rules:write'],
       ['#/migrations', /^User migrations$/, 'users:migrate'],
       [`#/migrations/${migrationId}`, /^Import: [\d,]+ rows?, /, 'users:migrate'],
-    ] as const) {
+    ];
+    // In a quick run the views of one rule and of one migration, which have the most actions.
+    for (const [place, heading, lacking] of inTurn(views, 2, 1)) {
       await goTo(page, place);
       await page.getByRole('heading', { level: 1, name: heading }).waitFor();
       await expect.poll(() => shown(page), SOON).toContain(lacking);
