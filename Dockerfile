@@ -45,4 +45,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
 ENTRYPOINT []
 # The heap fits a memory limit of 1 GiB; young objects of busy requests die before they are copied. Each thread of V8 has
 # memory of its own, and one process uses one core.
-CMD ["node", "--max-old-space-size=736", "--max-semi-space-size=32", "--v8-pool-size=2", "--disable-warning=ExperimentalWarning", "src/main.ts"]
+CMD ["node", "--max-old-space-size=736", "--max-semi-space-size=32", "--no-memory-reducer", "--v8-pool-size=2", "--disable-warning=ExperimentalWarning", "src/main.ts"]
