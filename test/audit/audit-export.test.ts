@@ -12,9 +12,17 @@ import { exportAudit } from '../../src/audit/export/record-export.ts';
 import { AuditRedaction } from '../../src/audit/verification/redaction.ts';
 import { addUser, auditProcess, auditRecord, NODE } from '../support/audit/chain-fixture.ts';
 import { history, live } from '../support/audit/chain-history.ts';
-import { type Changes, SIGNING_KEY, sealsTo, tampered, verifiedByScript } from '../support/audit/exports.ts';
+import {
+  type Changes,
+  SIGNING_KEY,
+  sealsTo,
+  startVerifier,
+  tampered,
+  verifiedByScript,
+} from '../support/audit/exports.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
@@ -31,6 +39,7 @@ const foreign = () =>
   });
 
 describeReal(['postgres', 'python'], 'audit export', () => {
+  const verifier = beforeTests(startVerifier);
   let database: RealDatabase;
   let folder: TestFolder;
   let checkpoints: string;
@@ -43,7 +52,7 @@ describeReal(['postgres', 'python'], 'audit export', () => {
   const lines = (path: string, name: string) => readFileSync(join(path, name), 'utf8').split('\n').slice(0, -1);
   const records = (path: string) => lines(path, 'records.jsonl').map((line) => JSON.parse(line));
   const manifestOf = (path: string) => JSON.parse(readFileSync(join(path, 'manifest.json'), 'utf8'));
-  const scripted = (path: string, seals = checkpoints) => verifiedByScript(path, seals, folder.path);
+  const scripted = (path: string) => verifier.verify(path, checkpoints);
 
   async function exported(...flags: string[]) {
     const path = newPath();
@@ -139,7 +148,7 @@ describeReal(['postgres', 'python'], 'audit export', () => {
   });
 
   it('D8-11: is verified by the script of its page, with erased and redacted records, and shows nothing of other tenants', async () => {
-    expect(await scripted(november)).toEqual({
+    expect(await verifiedByScript(november, checkpoints, folder.path)).toEqual({
       code: 0,
       said: 'VERIFIED: 42 records by checkpoints, 2 only by the signature\n',
     });
@@ -407,6 +416,7 @@ describeReal(['postgres', 'python'], 'audit export of any history', () => {
   it('D8-11: is verified by the script where audit verify finds nothing, with records lost, refused, dropped and erased', async () => {
     await using database = await realDatabase();
     await using folder = await emptyFolder();
+    await using verifier = await startVerifier();
     let count = 0;
     await fc.assert(
       fc.asyncProperty(history, async (steps) => {
@@ -427,7 +437,7 @@ describeReal(['postgres', 'python'], 'audit export of any history', () => {
           // The first page, or the first of the verification.
           await expect(run(AbortSignal.abort())).rejects.toThrow('interrupted');
           expect((await run(new AbortController().signal)).verification.findings).toBe(0);
-          expect(await verifiedByScript(path, seals, folder.path)).toMatchObject({ code: 0 });
+          expect(await verifier.verify(path, seals)).toMatchObject({ code: 0 });
         }
       }),
       { numRuns: RUNS },
