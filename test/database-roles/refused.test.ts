@@ -7,7 +7,7 @@ import { eraseCall } from '../support/audit/chain-fixture.ts';
 import { sealsIn } from '../support/harness/audit-seals.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { migrateWith, twoRoles } from '../support/harness/database-roles.ts';
-import { type PostgresClient, withPostgres } from '../support/services/pg-client.ts';
+import { connectPostgres, type PostgresClient, withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const DENIED = /permission denied|must be owner/;
@@ -85,6 +85,9 @@ const STATEMENTS = [
 
 describeReal('postgres', 'the service role', () => {
   const roles = beforeTests(twoRoles);
+  /** For statements that leave nothing of themselves in their session. */
+  const session = beforeTests(() => connectPostgres(roles.service));
+  const owner = beforeTests(() => connectPostgres(roles.owner));
   let owned: Database;
   let served: Database;
   beforeAll(async () => {
@@ -106,6 +109,14 @@ describeReal('postgres', 'the service role', () => {
     await served.db.unscoped('test').raw((sql) => sql([record(id)] as unknown as TemplateStringsArray));
   });
 
+  /** Expects that a statement of the service fails and changes nothing. */
+  async function expectRefused(statement: string, error: RegExp | string): Promise<void> {
+    const before = await found();
+    await expect(session.query(statement)).rejects.toThrow(error);
+    await session.query('rollback');
+    expect(await found()).toEqual(before);
+  }
+
   const names = (statement: string) =>
     statement.replaceAll('OWNER', roles.names.owner).replaceAll('SERVICE', roles.names.service);
 
@@ -123,11 +134,7 @@ describeReal('postgres', 'the service role', () => {
   }
 
   it.each(STATEMENTS)('may not $what', async ({ statement }) => {
-    const before = await found();
-    await withPostgres(roles.service, async (client) => {
-      await expect(client.query(names(statement))).rejects.toThrow(DENIED);
-    });
-    expect(await found()).toEqual(before);
+    await expectRefused(names(statement), DENIED);
   });
 
   it.each(TABLES)('cannot grant a right to change %s to others', async (table) => {
@@ -202,13 +209,7 @@ describeReal('postgres', 'the service role', () => {
 
   it.each(PAIRS)('$name changes nothing if called with $what', async ({ statement }) => {
     await addSeal();
-    const before = await found();
-    await withPostgres(roles.service, async (client) => {
-      await expect(client.query(statement)).rejects.toThrow(
-        /no seal at the position|null value|json|cannot call populate_composite|not-null/,
-      );
-    });
-    expect(await found()).toEqual(before);
+    await expectRefused(statement, /no seal at the position|null value|json|cannot call populate_composite|not-null/);
   });
 
   it.each([
@@ -221,13 +222,7 @@ describeReal('postgres', 'the service role', () => {
     ['a name followed by a statement', "'audit_records_2026_11; drop table accounts'"],
     ['null', 'null'],
   ])('audit_drop_month drops only a month: %s', async (_what, name) => {
-    const before = await found();
-    await withPostgres(roles.service, async (client) => {
-      await expect(client.query(`select audit_drop_month(${name}, ${sealOf(DROPPED)})`)).rejects.toThrow(
-        /is no month of/,
-      );
-    });
-    expect(await found()).toEqual(before);
+    await expectRefused(`select audit_drop_month(${name}, ${sealOf(DROPPED)})`, /is no month of/);
   });
 
   it('audit_seal accepts the seals that a service adds', async () => {
@@ -241,11 +236,7 @@ describeReal('postgres', 'the service role', () => {
     ['audit_delete, of a null time', `select audit_delete(null, '${CHAIN}', ${sealOf(DROPPED)})`],
     ['audit_drop_month', `select audit_drop_month('audit_records_2026_11', ${sealOf(DROPPED)})`],
   ])('D7-10: %s rejects records younger than the retention', async (_what, statement) => {
-    const before = await found();
-    await withPostgres(roles.service, async (client) => {
-      await expect(client.query(statement)).rejects.toThrow('audit records are kept for 90 days');
-    });
-    expect(await found()).toEqual(before);
+    await expectRefused(statement, 'audit records are kept for 90 days');
   });
 
   it.each(['AAA+167BBB-167,M10.1.0/0,M3.1.0/0', 'AAA-167BBB+167,M3.1.0/0,M10.1.0/0'])(
@@ -294,14 +285,11 @@ describeReal('postgres', 'the service role', () => {
     ['a very long body', { unchained: 1, more: 'x'.repeat(1_200) }],
   ])('D7-10: audit_delete rejects a seal of %s than it deletes', async (_what, more) => {
     await asOwner(record(randomUUID(), '2025-01-01T12:00:00Z'));
-    const before = await found();
     const seal = sealOf({ ...DROPPED, ...more });
-    await withPostgres(roles.service, async (client) => {
-      await expect(client.query(`select audit_delete('2025-02-01', '${CHAIN}', ${seal})`)).rejects.toThrow(
-        /dropped records|are kept for 90 days/,
-      );
-    });
-    expect(await found()).toEqual(before);
+    await expectRefused(
+      `select audit_delete('2025-02-01', '${CHAIN}', ${seal})`,
+      /dropped records|are kept for 90 days/,
+    );
     await asOwner("delete from audit_records where at < '2025-02-01'");
   });
 
@@ -360,7 +348,7 @@ describeReal('postgres', 'the service role', () => {
   });
 
   /** Runs statements as the owner of the tables. */
-  const asOwner = (statements: string) => withPostgres(roles.owner, (client) => client.query(statements));
+  const asOwner = (statements: string) => owner.query(statements);
 
   async function addSeal(): Promise<void> {
     await sealsIn(served.db).add({ kind: 'opened', chain: randomUUID(), format: CHAIN_FORMAT });

@@ -11,17 +11,19 @@ interface PostgresModule {
   Client: new (options: { connectionString: string }) => PostgresClient;
 }
 
-/** Calls `use` with one connection of the driver that MikroORM brings, and closes it. */
-export async function withPostgres<T>(url: string, use: (client: PostgresClient) => Promise<T>): Promise<T> {
+/** One connection of the driver that MikroORM brings; disposing closes it. */
+export async function connectPostgres(url: string): Promise<PostgresClient & AsyncDisposable> {
   // The driver comes without types.
   const { Client } = createRequire(import.meta.url)('pg') as PostgresModule;
   const client = new Client({ connectionString: url });
   await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
+/** Calls `use` with one connection, and closes it. */
+export async function withPostgres<T>(url: string, use: (client: PostgresClient) => Promise<T>): Promise<T> {
+  await using client = await connectPostgres(url);
+  return await use(client);
 }
 
 /** The database of a run of the tests that holds a started instance's rows, to be copied. */
