@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { expect, inject, it, onTestFinished } from 'vitest';
 import { AccountPages, Accounts } from '../../src/features/accounts/accounts.service.ts';
 import { type Database, openDatabase } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -250,8 +251,9 @@ function countsSuite(open: () => Promise<Database>, spreads = SPREADS): void {
 
 class RolledBack extends Error {}
 
-describe('the counts of accounts on the embedded database', () =>
-  countsSuite(embeddedDatabase, inject('isThorough') ? SPREADS : SPREADS.slice(0, 1)));
+describeEmbedded('the counts of accounts on the embedded database', () =>
+  countsSuite(embeddedDatabase, inject('isThorough') ? SPREADS : SPREADS.slice(0, 1)),
+);
 
 describeReal('postgres', 'the counts of accounts on PostgreSQL', () => {
   countsSuite(realDatabase);

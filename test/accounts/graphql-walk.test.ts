@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, inject, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { NODE, startFixtureOn } from '../support/graphql/fixture.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const PAGE = `query ($first: Int, $last: Int, $after: String, $before: String, $filter: AccountFilter) {
@@ -146,5 +147,5 @@ function walkSuite(open: () => Promise<Database>): void {
   });
 }
 
-describe('paging through accounts on the embedded database', () => walkSuite(embeddedDatabase));
+describeEmbedded('paging through accounts on the embedded database', () => walkSuite(embeddedDatabase));
 describeReal('postgres', 'paging through accounts on PostgreSQL', () => walkSuite(realDatabase));

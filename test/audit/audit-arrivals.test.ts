@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 type Db = RealDatabase['db'];
@@ -184,7 +185,7 @@ describeReal('postgres', 'audit records in the order of their arrival', () => {
   });
 });
 
-describe('audit records in the order of their arrival, embedded', () => {
+describeEmbedded('audit records in the order of their arrival, embedded', () => {
   it('D8-09: are read to the last', async () => {
     await using database = await embeddedDatabase();
     for (const path of ['/1', '/2', '/3']) await insert(database.db, path);

@@ -22,6 +22,7 @@ import { operate } from '../support/graphql/administration.ts';
 import { SEAL_KEY, sealsIn } from '../support/harness/audit-seals.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { type Portcullis, startEmbedded, startPortcullis } from '../support/harness.ts';
 import { addClient, rows, updateClient } from '../support/oauth/clients.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -320,7 +321,7 @@ describeReal('postgres', 'an audit export as a job, where the owner of the table
   });
 });
 
-describe('an audit export as a job on the embedded database', () => {
+describeEmbedded('an audit export as a job on the embedded database', () => {
   it('D8-18: is made beside requests, and lists its newest first', async () => {
     await using p = await startEmbedded();
     const token = await p.clientToken();

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { AuditRetention } from '../../src/audit/audit-retention.ts';
 import { deleteOldEvents } from '../../src/events/streams/event-log.ts';
 import { sealsIn } from '../support/harness/audit-seals.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 type Opened = Pick<EmbeddedDatabase, 'db'> & AsyncDisposable;
@@ -113,7 +114,7 @@ function retentionTests(open: () => Promise<Opened>): void {
   });
 }
 
-describe('retention on the embedded database', () => retentionTests(embeddedDatabase));
+describeEmbedded('retention on the embedded database', () => retentionTests(embeddedDatabase));
 describeReal('postgres', 'retention on PostgreSQL', () => {
   retentionTests(realDatabase);
 

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { beforeAll, expect, inject, it, vi } from 'vitest';
 import { AuditChain, type AuditRecord, jsonOf, RECORD_COLUMNS, unchained } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
 import { anyCharacter } from '../support/harness/any-character.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const CHAIN = 'cccccccc-0000-7000-8000-000000000001';
@@ -120,7 +121,7 @@ function storeTests(open: () => Promise<Opened>): void {
   });
 }
 
-describe('in the embedded database', () => storeTests(embeddedDatabase));
+describeEmbedded('in the embedded database', () => storeTests(embeddedDatabase));
 describeReal('postgres', 'in PostgreSQL', () => storeTests(realDatabase));
 
 describeReal('postgres', 'while the partition of their month is made', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { identifierKey } from '../../src/lib/identifier-key.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { codePoints, differing, texts } from '../support/lib/identifier-keys.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -81,7 +82,7 @@ const compared = (database: () => Parameters<typeof differing>[0]) => {
   });
 };
 
-describe('the key in the embedded database', () => {
+describeEmbedded('the key in the embedded database', () => {
   const database = beforeTests(embeddedDatabase);
   compared(() => database);
 });

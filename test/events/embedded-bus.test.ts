@@ -4,6 +4,7 @@ import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { eventBusContract } from './event-bus.contract.ts';
 
@@ -13,7 +14,7 @@ const CROSSING = inject('isThorough') ? 300 : 80;
 const database = beforeTests(embeddedDatabase);
 const open = () => new EmbeddedBus(database.db, () => undefined);
 
-describe('the embedded bus', () => eventBusContract(() => ({ open }), inject('isThorough')));
+describeEmbedded('the embedded bus', () => eventBusContract(() => ({ open }), inject('isThorough')));
 
 describeReal('postgres', 'the embedded bus on PostgreSQL', () => {
   const real = beforeTests(realDatabase);

@@ -5,9 +5,10 @@ import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bu
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { KafkaLogReader } from '../../src/events/bus/kafka-log-reader.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
+import type { Database } from '../../src/platform/database/open-database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
-import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { embeddedDatabase, realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal } from '../support/services/real.ts';
 import { replayContract } from './replay.contract.ts';
@@ -20,7 +21,8 @@ const GROUP_LOAD_IN_PROGRESS = 14;
 const quiet = () => undefined;
 
 describe('replay on the embedded bus', () => {
-  const database = beforeTests(embeddedDatabase);
+  // In a quick run on PostgreSQL, which is soon made.
+  const database = beforeTests<Database>(inject('isThorough') ? embeddedDatabase : scratchDatabase);
 
   const embedded = () => ({
     open: () => new EmbeddedBus(database.db, quiet),

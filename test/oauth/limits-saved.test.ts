@@ -3,6 +3,7 @@ import { MemoryCache } from '../../src/platform/cache/cache.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { counter, lastUse, limitedClient, MONTHS_END, savedQuota, times } from '../support/oauth/limits-fixture.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -144,6 +145,6 @@ function savedLimitsContract(open: () => Promise<Database>): void {
   });
 }
 
-describe('usage saved in the embedded database', () => savedLimitsContract(embeddedDatabase));
+describeEmbedded('usage saved in the embedded database', () => savedLimitsContract(embeddedDatabase));
 
 describeReal('postgres', 'usage saved in PostgreSQL', () => savedLimitsContract(realDatabase));

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { BusUnavailableError, type OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
@@ -7,6 +7,7 @@ import { uuidV7 } from '../../src/lib/uuid-v7.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const TOPIC = 'users.kyc-token';
@@ -149,7 +150,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
   });
 }
 
-describe('the relay as the only one, on an embedded database', () => contract(embeddedDatabase, true));
+describeEmbedded('the relay as the only one, on an embedded database', () => contract(embeddedDatabase, true));
 describeReal('postgres', 'the relay, on PostgreSQL', () => contract(realDatabase, false));
 
 describeReal('postgres', 'several relays', () => {

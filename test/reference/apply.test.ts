@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { REFERENCE_KINDS } from '../../src/events/bus/topics.ts';
 import type { ReferenceChange } from '../../src/features/reference/reference.rules.ts';
 import { Transactions } from '../../src/features/transactions/transactions.service.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import {
   type Fixture,
   fixtureOn,
@@ -18,7 +19,7 @@ import {
 } from '../support/reference/fixture.ts';
 import { describeReal } from '../support/services/real.ts';
 
-describe('reference data on the embedded database', () => applySuite(embeddedDatabase));
+describeEmbedded('reference data on the embedded database', () => applySuite(embeddedDatabase));
 describeReal('postgres', 'reference data on PostgreSQL', () => applySuite(realDatabase));
 
 function applySuite(open: () => Promise<Database>): void {

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import {
   ADMIN,
@@ -16,7 +17,7 @@ import { askedOwner, lookupsLeft, lookupsOn } from '../support/transactions/look
 import { heldCommit, watchedDb } from '../support/transactions/watched-db.ts';
 import { lookupsContract } from './lookups.contract.ts';
 
-describe('lookups on the embedded database', () => lookupsContract(embeddedDatabase));
+describeEmbedded('lookups on the embedded database', () => lookupsContract(embeddedDatabase));
 
 describeReal('postgres', 'lookups on PostgreSQL', () => lookupsContract(realDatabase));
 

@@ -2,6 +2,7 @@ import { describe, inject } from 'vitest';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { historyContract } from './history.contract.ts';
 import { mirrorContract } from './mirror.contract.ts';
@@ -18,6 +19,6 @@ function mirrorSuite(open: () => Promise<Database>, runs: number): void {
   describe('histories', () => historyContract(database, runs));
 }
 
-describe('the mirror on the embedded database', () => mirrorSuite(embeddedDatabase, 2 * RUNS));
+describeEmbedded('the mirror on the embedded database', () => mirrorSuite(embeddedDatabase, 2 * RUNS));
 
 describeReal('postgres', 'the mirror on PostgreSQL', () => mirrorSuite(realDatabase, RUNS));

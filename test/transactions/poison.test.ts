@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
@@ -7,6 +7,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { busByHand, message } from '../support/events/recorder.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
 import {
@@ -107,7 +108,7 @@ function poisonContract(open: () => Promise<Database>): void {
   );
 }
 
-describe('malformed messages, on the embedded database', () => {
+describeEmbedded('malformed messages, on the embedded database', () => {
   poisonContract(embeddedDatabase);
 });
 

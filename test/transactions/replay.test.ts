@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
@@ -8,6 +8,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import {
   delivery,
@@ -88,5 +89,5 @@ function replayContract(open: () => Promise<Database>): void {
   });
 }
 
-describe('replay into the mirror, embedded', () => replayContract(embeddedDatabase));
+describeEmbedded('replay into the mirror, embedded', () => replayContract(embeddedDatabase));
 describeReal('postgres', 'replay into the mirror, on PostgreSQL', () => replayContract(realDatabase));

@@ -1,16 +1,17 @@
 import fc from 'fast-check';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import { WalletRules } from '../../src/features/wallet-rules/wallet-rules.service.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { RULE_STATUSES, type RuleStatus, type WalletRuleContent } from '../../src/tables/wallet-rule-content.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { seedTwoNodes, type TwoNodes } from '../support/tenancy/two-nodes.ts';
 import { CURRENCY, logics, ruleWith } from '../support/wallet-rules/logics.ts';
 import { newestOf, versionsOf } from '../support/wallet-rules/versions.ts';
 
-describe('on the embedded database', () => historySuite(embeddedDatabase));
+describeEmbedded('on the embedded database', () => historySuite(embeddedDatabase));
 describeReal('postgres', 'on PostgreSQL', () => historySuite(realDatabase));
 
 const limits = fc.record({ name: fc.string(), priority: fc.option(fc.integer({ min: 1, max: 100 })) }).map(

@@ -1,4 +1,4 @@
-import { inject, it } from 'vitest';
+import { describe, inject, it } from 'vitest';
 
 /** In a quick run one of `every` cases, others at each turn, and one at least; all of them in a thorough run. */
 export function inTurn<Case>(cases: readonly Case[], every: number, turn: number): Case[] {
@@ -8,3 +8,11 @@ export function inTurn<Case>(cases: readonly Case[], every: number, turn: number
 
 /** A case whose mechanism another one covers in every run: it runs only in a thorough one. */
 export const thoroughly = it.runIf(inject('isThorough'));
+
+/**
+ * What holds on any database, once more on the embedded one: in a thorough run, and where there is no PostgreSQL. A quick
+ * run has it on PostgreSQL.
+ */
+export function describeEmbedded(name: string, tests: () => void): void {
+  describe.runIf(inject('isThorough') || inject('addresses').postgres === undefined)(name, tests);
+}
