@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, inject, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import { freeze } from '../support/services/freeze.ts';
@@ -10,11 +10,14 @@ const LIMITS = { perSecond: 0, perMinute: 0, perHour: 0, perMonth: 9 };
 
 describeReal('redis', 'faults of a Redis Cluster', () => {
   let cluster: RedisCluster;
+  /** The one without replicas, which is whole again after each test. */
+  let kept: RedisCluster | undefined;
   let cache: RedisCache;
   const onOutage = vi.fn<(error: unknown) => void>();
 
   async function start(options: { replicas?: number } = {}): Promise<[ClusterMember, ClusterMember, ClusterMember]> {
-    cluster = await startRedisCluster(options);
+    if (options.replicas) cluster = await startRedisCluster(options);
+    else cluster = kept ??= await startRedisCluster();
     const [first, second, third] = cluster.masters;
     if (!first || !second || !third) throw new Error('three masters');
     return [first, second, third];
@@ -23,8 +26,9 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
   beforeEach(() => onOutage.mockClear());
   afterEach(async () => {
     await cache.stop();
-    await cluster[Symbol.asyncDispose]();
+    if (cluster !== kept) await cluster[Symbol.asyncDispose]();
   });
+  afterAll(() => kept?.[Symbol.asyncDispose]());
 
   /** With a connection to each master: on a busy machine the first attempt may have come to nothing. */
   async function openAt({ url }: ClusterMember): Promise<void> {
@@ -67,7 +71,7 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
   it('D3-28: while one master is down its slots are unavailable and the others work; it returns empty', async () => {
     const [first, second] = await start();
     // The server that the URL names, and one that it does not.
-    for (const dead of [first, second]) {
+    for (const dead of inject('isThorough') ? [first, second] : [second]) {
       await openAt(first);
       const [lost, kept] = await Promise.all([nodeAt(dead), nodeAt(dead === first ? second : first)]);
       await Promise.all([countOf(lost), countOf(kept)]);

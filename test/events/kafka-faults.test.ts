@@ -126,21 +126,25 @@ describeReal('kafka', 'broker faults', () => {
     return { told, log: await keysInLog(kafka.directly, name) };
   }
 
-  it('(an idempotent producer of kafkajs acknowledges a message that is missing in the topic)', async () => {
-    for (let attempt = 1; ; attempt += 1) {
-      const { told, log } = await idempotently();
-      const missing = told.acknowledged.filter((key) => !log.includes(key));
-      if (missing.length === 0 && attempt < ATTEMPTS) continue;
-      // The sequence number of the one that was refused is that of the next, which the broker takes for its repeat.
-      expect({ missing, ...told, log }).toEqual({
-        missing: ['third'],
-        acknowledged: ['first', 'third', 'fourth'],
-        refused: ['reply lost'],
-        log: ['first', 'reply lost', 'fourth'],
-      });
-      break;
-    }
-  });
+  // It is why the bus has another producer; how the product fares is tested below.
+  it.runIf(inject('isThorough'))(
+    '(an idempotent producer of kafkajs acknowledges a message that is missing in the topic)',
+    async () => {
+      for (let attempt = 1; ; attempt += 1) {
+        const { told, log } = await idempotently();
+        const missing = told.acknowledged.filter((key) => !log.includes(key));
+        if (missing.length === 0 && attempt < ATTEMPTS) continue;
+        // The sequence number of the one that was refused is that of the next, which the broker takes for its repeat.
+        expect({ missing, ...told, log }).toEqual({
+          missing: ['third'],
+          acknowledged: ['first', 'third', 'fourth'],
+          refused: ['reply lost'],
+          log: ['first', 'reply lost', 'fourth'],
+        });
+        break;
+      }
+    },
+  );
 
   it('7.3-01: under the same fault, every message that the bus acknowledges is in the topic', async () => {
     const { told, log } = await byTheBus();
@@ -278,14 +282,16 @@ describeReal('kafka', 'broker faults', () => {
       isRefused(bus.publish([message('t', 'short')], { deadlineMs: 1_000 })),
       expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError),
     ]);
-    await kafka.server.stop();
     kafka.proxy.set('cut');
+    // To its clients it is dead all the same; another start of Kafka takes half a minute.
+    if (inject('isThorough')) await kafka.server.stop();
+    else process.kill(kafka.server.pid, 'SIGCONT');
     await isRefused(bus.publish([message('t', 'dead')]));
     const [started, waiting] = [busOn(kafka.server, prefix), new Recorder()];
     await waiting.follow(started, 'later', 'waiting');
     await expect(started.checkHealth()).rejects.toThrow(BusUnavailableError);
 
-    await kafka.startAgain();
+    if (inject('isThorough')) await kafka.startAgain();
     kafka.proxy.set('passing');
     await expect.poll(() => isDone(bus.publish([message('t', 'after')]))).toBe(true);
     await expect.poll(() => recorder.keys).toContain('after');

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { type ChangingFile, changingFile, hangUp, logLine, tableText } from '../support/gateway/reloaded.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
@@ -11,7 +11,14 @@ import { realDatabase } from '../support/harness/databases.ts';
 import { startOnRealServers } from '../support/harness.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder, startedFolder } from '../support/start/folders.ts';
-import { printed, type Running, spawnCli, spawnInstance, startInstance } from '../support/start/process.ts';
+import {
+  printed,
+  type Running,
+  type Spawned,
+  spawnCli,
+  spawnInstance,
+  startInstance,
+} from '../support/start/process.ts';
 
 // Each starts processes, on machines that are busy with other tests.
 /** An endpoint that no handler has: 503 where it is registered, 404 where it is not. */
@@ -116,14 +123,19 @@ async function begunRequest(url: string): Promise<{ finish(): Promise<number | u
   };
 }
 
+type Program = [name: string, spawn: (variables: Record<string, string>) => Spawned];
+const BY_NPM: Program = ['npm start', spawnInstance];
+
 describeReal('postgres', 'SIGHUP during start and stop', () => {
-  it.skipIf(process.platform !== 'linux').each([
-    ['npm start', spawnInstance],
-    [
-      'portcullis start',
-      (variables: Record<string, string>) => spawnCli(['start'], { PORT: '0', ADMIN_PORT: '0', ...variables }),
-    ],
-  ])(
+  it
+    .skipIf(process.platform !== 'linux')
+    .each<Program>([
+      ...(inject('isThorough') ? [BY_NPM] : []),
+      [
+        'portcullis start',
+        (variables: Record<string, string>) => spawnCli(['start'], { PORT: '0', ADMIN_PORT: '0', ...variables }),
+      ],
+    ])(
     'while %s starts or stops, SIGHUP does not end it, and the file of that moment is applied',
     async (_name, spawn) => {
       await using data = await emptyFolder();

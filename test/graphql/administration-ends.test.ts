@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import {
   createdClient,
   grantStatus,
@@ -198,10 +198,12 @@ describe('a client that is changed', () => {
   });
 });
 
+const OWN_CACHES: [string, typeof startPortcullis] = ['each with its own cache', startPortcullis];
+
 describeReal(['postgres', 'redis'], 'on every replica', () => {
-  describe.each([
+  describe.each<[string, typeof startPortcullis]>([
     ['over one Redis', startOnSharedStores],
-    ['each with its own cache', startPortcullis],
+    ...(inject('isThorough') ? [OWN_CACHES] : []),
   ])('%s', (_name, start) => {
     const p = beforeTests(() => start({ overrides }));
     let replica: Portcullis;

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { deleteExpiredRows } from '../../src/access/tokens/revocations.ts';
 import { type Answer, startOnSharedStores, startPortcullis, startReplica, usePortcullis } from '../support/harness.ts';
 import { addClient, type ClientCredentials, rows, supervisorId } from '../support/oauth/clients.ts';
@@ -215,9 +215,10 @@ describeReal(['postgres', 'redis'], 'what was revoked', () => {
     }
   });
 
-  it.each([
+  const ownCaches: [string, typeof startPortcullis] = ['each with its own cache', startPortcullis];
+  it.each<[string, typeof startPortcullis]>([
     ['over one Redis', startOnSharedStores],
-    ['each with its own cache', startPortcullis],
+    ...(inject('isThorough') ? [ownCaches] : []),
   ])(
     'D3-22 D3-12 D3-19 D3-23: a revocation at one replica is applied by the other when it next polls: %s',
     async (_name, start) => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, it, vi } from 'vitest';
+import { expect, inject, it, vi } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
@@ -67,7 +67,7 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
         await work(filesOn(database.db, { nowMs: () => nowMs }).jobs);
         expect(await expectAll(caller.nodeId)).toEqual(outcomes);
       }),
-      { numRuns: 12 },
+      { numRuns: inject('isThorough') ? 12 : 3 },
     );
   });
 

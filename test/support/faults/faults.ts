@@ -78,17 +78,21 @@ export function delayed(name: ServerName, byMs: number, forMs: number): Fault {
   };
 }
 
-/** Every replica in turn is stopped in order and started again, as an upgrade does it. */
-export const rollingRestart: Fault = {
-  name: 'a rolling restart of every replica',
-  run: async ({ replicas }) => {
-    for (const replica of replicas) {
-      await stopped(replica);
-      await replica.restart();
-      await replica.ready();
-    }
-  },
-};
+/** Every replica in turn, or the first ones, is stopped in order and started again, as an upgrade does it. */
+export function rollingRestartOf(count = Number.POSITIVE_INFINITY): Fault {
+  return {
+    name: 'a rolling restart of every replica',
+    run: async ({ replicas }) => {
+      for (const replica of replicas.slice(0, count)) {
+        await stopped(replica);
+        await replica.restart();
+        await replica.ready();
+      }
+    },
+  };
+}
+
+export const rollingRestart = rollingRestartOf();
 
 /** As the page about deployment says: this version migrates while the other one serves, then one process after the other is of this version. */
 export const rollingUpgrade: Fault = {
