@@ -1,5 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Capture, recordedBytes } from '../../src/gateway/exchange/capture.ts';
@@ -8,9 +9,8 @@ import { MemoryAccounts } from '../../src/platform/held-memory.ts';
 const KEPT_BYTES = 256 * 1024;
 
 function stream() {
-  const req = new IncomingMessage(new Socket());
-  const res = new ServerResponse(req);
-  const capture = new Capture(req, res);
+  const res = silent();
+  const capture = new Capture(res.req, res);
   capture.install((_aborted, kept) => kept());
   return { res, capture };
 }
@@ -42,7 +42,7 @@ it('D2-24: whichever chunks of a stream are shared, its record has the sent byte
 it('D2-24: a thousand streams with the same content keep no copies of it', () => {
   const shared = Buffer.alloc(64 * 1024);
   const before = process.memoryUsage().arrayBuffers;
-  const captures = Array.from({ length: 1_000 }, () => new Capture(new IncomingMessage(new Socket()), silent()));
+  const captures = Array.from({ length: 1_000 }, silent).map((res) => new Capture(res.req, res));
   for (const capture of captures) for (let piece = 0; piece < 8; piece += 1) capture.writeShared(shared);
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 * 1024);
   expect(captures.at(-1)?.response.totalBytes).toBe(8 * shared.length);
@@ -83,9 +83,23 @@ it('D6-25: what is kept for records makes the newest requests of its account lea
   expect(opened[0]?.refusal).toBeUndefined();
 });
 
-/** A response that sends nothing. */
+it('D6-25: what comes after the connection has closed is neither recorded nor charged', () => {
+  const accounts = new MemoryAccounts(1024 * 1024 * 1024);
+  const res = silent();
+  const capture = new Capture(res.req, res);
+  if (res.socket) res.detachSocket(res.socket);
+  const bytes = Buffer.alloc(1024);
+  let taken = 0;
+  capture.writeShared(bytes, recordedBytes(bytes), accounts.open('node'), () => {
+    taken += 1;
+  });
+  expect([taken, accounts.held('node'), capture.response.totalBytes]).toEqual([1, 0, 0]);
+});
+
+/** A response whose connection takes everything. */
 function silent(): ServerResponse {
   const res = new ServerResponse(new IncomingMessage(new Socket()));
-  res.write = () => true;
+  const taking = new Writable({ write: (_chunk, _encoding, done) => done() });
+  res.assignSocket(Object.assign(taking, { setTimeout: () => taking }) as unknown as Socket);
   return res;
 }

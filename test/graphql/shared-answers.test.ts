@@ -115,6 +115,24 @@ it('D6-10: with 1,000 subscribers over WebSocket and two over SSE each event is 
   expect(executions).toBe(3);
 });
 
+it('D6-10: a short, a longer and a non-ASCII message reach all subscribers of one socket', async () => {
+  const { received, subscribe } = await openSocket(fixture, fixture.token);
+  const short = 'subscription { transactionUpdates { event } }';
+  const ids = Array.from({ length: 40 }, (_, at) => 'é'.repeat(at + 1));
+  for (const id of ids) subscribe(id, short);
+  for (const id of ids) subscribe(`${id}!`, UPDATES);
+  await listening(80);
+  await fixture.register('\u{1f600}');
+  await notify(1, '\u{1f600}');
+  await until(() => received.length === 80);
+  const payloads = new Map(received.map(({ id, payload }) => [id, payload.data.transactionUpdates]));
+  const transaction = { id: '\u{1f600}', status: 'STARTED' };
+  for (const id of ids) {
+    expect(payloads.get(id)).toEqual({ event: 'transaction.status.updated' });
+    expect(payloads.get(`${id}!`)).toMatchObject({ cursor: '1', transaction });
+  }
+});
+
 it('D6-10: a subscriber with a cursor replays on its own, and shares live events', async () => {
   await using first = await fixture.stream(UPDATES, { variables: { after: '0' } });
   await listening(1);

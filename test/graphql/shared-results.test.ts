@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, type GraphQLSchema, parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/api/graphql/execution/engine.ts';
-import { SharedResults, sharedOf } from '../../src/api/graphql/execution/shared-results.ts';
+import {
+  type EventResults,
+  type EventSource,
+  once,
+  SharedResults,
+  sharedOf,
+} from '../../src/api/graphql/execution/shared-results.ts';
 import { callerOf, type GraphqlContext } from '../../src/api/graphql/kit/resolvers.ts';
 import { type LoggedEvent, SlowConsumerError } from '../../src/events/streams/event-log.ts';
 import type { EventStream } from '../../src/events/streams/event-streams.ts';
@@ -163,6 +169,45 @@ describe('the engine', () => {
     expect(executions).toBe(1);
   });
 
+  it('D6-10: a result that is there is sent at once to each subscriber that waits for the next event', async () => {
+    let executions = 0;
+    const shown = (name: string, isBad = false) => ({
+      id: () => {
+        executions += 1;
+        if (isBad) throw new Error('the field fails');
+        return name;
+      },
+    });
+    const sources = [waitingSource(), waitingSource()];
+    const streams = await Promise.all(
+      sources.map(async (source) =>
+        streamOf(await subscribe({ schema, document, contextValue: { principal, shown: source, services: {} } })),
+      ),
+    );
+    const [first, second] = streams as unknown as [EventResults, EventResults];
+    const sent: unknown[] = [];
+    second.sendNow = (result) => result !== undefined && sent.push(result) > 0;
+    const event = shown('1');
+    const [next, waiting] = [first.next(), second.next()];
+    await settle();
+    expect(sources[1]?.sendEventNow?.(event)).toBe(false);
+    sources[0]?.give(event);
+    const { value } = await next;
+    expect(sources[1]?.sendEventNow?.(event)).toBe(true);
+    expect(sent).toEqual([value]);
+    expect(value).toMatchObject({ data: { events: { id: '1' } } });
+    // Without a sender, and with errors, which each subscriber sees with its own correlation id.
+    expect(sources[0]?.sendEventNow?.(event)).toBe(false);
+    const failing = shown('2', true);
+    const failed = first.next();
+    sources[0]?.give(failing);
+    expect((await failed).value.errors).toHaveLength(1);
+    expect(sources[1]?.sendEventNow?.(failing)).toBe(false);
+    sources[1]?.give(failing);
+    expect((await waiting).value.errors).toHaveLength(1);
+    expect([executions, sent.length]).toEqual([2, 1]);
+  });
+
   it('D4-01 D6-10: an event is executed with only those members of its subscriber that are in the key', async () => {
     const seen: { context: GraphqlContext; asked: unknown }[] = [];
     const shown = {
@@ -194,7 +239,18 @@ function streamOf(result: unknown): AsyncGenerator<ExecutionResult> {
   return result as AsyncGenerator<ExecutionResult>;
 }
 
-/** A subscription whose one event is the context's. */
+/** A source whose events come when they are given. */
+function waitingSource(): EventSource & { give(event: object): void } {
+  const waiting: ((event: IteratorResult<object>) => void)[] = [];
+  const source = {
+    give: (value: object) => waiting.shift()?.({ done: false, value }),
+    next: () => new Promise<IteratorResult<object>>((resolve) => waiting.push(resolve)),
+    [Symbol.asyncIterator]: () => source,
+  };
+  return source;
+}
+
+/** A subscription whose one event is the context's, or whose events are those of a source in it. */
 function slowSchema(): GraphQLSchema {
   const schema = buildSchema(`
     type Query { nothing: String }
@@ -202,9 +258,8 @@ function slowSchema(): GraphQLSchema {
     type Subscription { events: Event }`);
   const field = schema.getSubscriptionType()?.getFields().events;
   if (!field) throw new Error('the schema has the field');
-  field.subscribe = async function* (_root: unknown, _args: unknown, { shown }: { shown: object }) {
-    yield shown;
-  };
+  field.subscribe = (_root: unknown, _args: unknown, { shown }: { shown: object }) =>
+    Symbol.asyncIterator in shown ? shown : once(shown);
   field.resolve = (event: unknown) => event;
   return schema;
 }

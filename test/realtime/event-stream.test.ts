@@ -10,7 +10,7 @@ const FOREVER_MS = 5_000;
 
 type Step =
   | { kind: 'append'; node: string; count: number; isWoken: boolean }
-  | { kind: 'subscribe'; node: string; after: number | undefined; ofKind: number | undefined }
+  | { kind: 'subscribe'; node: string; after: number | undefined; ofKind: number | undefined; takes: number }
   | { kind: 'leave'; which: number }
   | { kind: 'read' }
   | { kind: 'fail' }
@@ -35,6 +35,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       // A fraction of the head: every place in the log, both ends included.
       after: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
       ofKind: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+      // Of so many events all but one are sent while it waits for the next; with 0 none is.
+      takes: fc.nat(3),
     }),
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('read') }) },
@@ -91,7 +93,7 @@ class Scenario {
         break;
       }
       case 'subscribe':
-        this.#subscribe(action.node, action.after, action.ofKind);
+        this.#subscribe(action);
         break;
       case 'leave': {
         const subscriber = this.subscribers[action.which];
@@ -126,12 +128,20 @@ class Scenario {
     }
   }
 
-  #subscribe(name: string, place: number | undefined, ofKind: number | undefined): void {
+  #subscribe({ node: name, after: place, ofKind, takes }: Step & { kind: 'subscribe' }): void {
     const head = this.log.head(name);
     const after = place === undefined ? undefined : BigInt(Math.round(Number(head) * place));
     const matches = (event: LoggedEvent<object>) => ofKind === undefined || kindOf(event) === ofKind;
     const stream = this.streams.subscribe({ nodeId: name, after, matches });
     const reader = new Reader(stream);
+    if (takes > 0) {
+      stream.sendEventNow = (event) => {
+        expect(stream.isOwn(event)).toBe(false);
+        const isTaken = event.seq % BigInt(takes) > 0n;
+        if (isTaken) reader.events.push(event);
+        return isTaken;
+      };
+    }
     const subscriber: Subscriber = { stream, reader, node: name, matches, start: undefined, hasLeft: false };
     this.subscribers.push(subscriber);
     stream.started.then(

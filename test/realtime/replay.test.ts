@@ -86,7 +86,7 @@ describe('a replay of the event log', () => {
     expect(readers.map((reader) => reader.events.length)).toEqual(readers.map(() => 1_200));
     // The tailers' own reads come on top.
     expect(log.mostInFlight).toBeLessThanOrEqual(10);
-    expect(idle.some((stream) => stream.isEnded)).toBe(false);
+    expect(idle.some((stream) => stream.signal.aborted)).toBe(false);
   });
 
   it('D6-24: reads rejected because of overload delay it, and are not reported as an outage', async () => {

@@ -14,7 +14,7 @@ describe('the end of a stream', () => {
     await writePast(1_000);
     expect(await stream.next()).toMatchObject({ value: { seq: 1n } });
     await writePast(1);
-    expect(stream.isEnded).toBe(false);
+    expect(stream.signal.aborted).toBe(false);
     await writePast(1);
     await expect(stream.next()).rejects.toThrow(SlowConsumerError);
     expect(await stream.next()).toEqual(DONE);
@@ -26,7 +26,7 @@ describe('the end of a stream', () => {
     const stream = subscribe();
     await settle();
     await writePast(800, KIBIBYTE);
-    expect(stream.isEnded).toBe(false);
+    expect(stream.signal.aborted).toBe(false);
     await writePast(100, KIBIBYTE);
     await expect(stream.next()).rejects.toThrow(SlowConsumerError);
   });
@@ -37,7 +37,7 @@ describe('the end of a stream', () => {
     const reader = new Reader(subscribe());
     await settle();
     for (let i = 0; i < 5; i += 1) await writePast(450, KIBIBYTE);
-    expect(picky.isEnded).toBe(false);
+    expect(picky.signal.aborted).toBe(false);
     expect(reader.events).toHaveLength(2_250);
     await writePast(1_000, KIBIBYTE);
     await expect(picky.next()).rejects.toThrow(SlowConsumerError);
@@ -67,31 +67,15 @@ describe('the end of a stream', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('an aborted signal ends the stream without an error, before or after it has started', async () => {
-    const { clock, log, streams, subscribe } = modelStreams();
-    const controller = new AbortController();
-    const reader = new Reader(subscribe({ signal: controller.signal }));
-    await settle();
-    controller.abort();
-    expect(await reader.done).toBeUndefined();
-    const { reads } = log;
-    const late = subscribe({ after: 0n, signal: controller.signal });
-    expect(await late.next()).toEqual(DONE);
-    await expect(late.started).rejects.toThrow();
-    expect(log.reads).toBe(reads);
-    expect(streams.load).toEqual(NOTHING);
-    expect(clock.timers).toBe(0);
-  });
-
-  it('a stream aborted while its last page is filtered delivers nothing and frees everything', async () => {
+  it('a stream that is left while its last page is filtered delivers nothing and frees everything', async () => {
     const { log, clock, streams, subscribe } = modelStreams();
     log.append(NODE, 3);
-    const controller = new AbortController();
     const matches = () => {
-      controller.abort();
+      void stream.return();
       return true;
     };
-    const reader = new Reader(subscribe({ after: 0n, signal: controller.signal, matches }));
+    const stream = subscribe({ after: 0n, matches });
+    const reader = new Reader(stream);
     expect(await reader.done).toBeUndefined();
     await settle();
     expect(reader.seqs).toEqual([]);
@@ -108,6 +92,20 @@ describe('the end of a stream', () => {
     await expect(subscribe().next()).rejects.toThrow(StreamStoppedError);
     expect(streams.load).toEqual(NOTHING);
     expect(clock.timers).toBe(0);
+  });
+
+  it('D6-10: a sender that throws ends only its own stream', async () => {
+    const { subscribe, write } = modelStreams();
+    const fault = new Error('fault of a sender');
+    const faulty = subscribe();
+    faulty.sendEventNow = () => {
+      throw fault;
+    };
+    const readers = [faulty, subscribe()].map((stream) => new Reader(stream));
+    await settle();
+    await write(2);
+    expect(await readers[0]?.done).toBe(fault);
+    expect(readers.map(({ events }) => events.length)).toEqual([0, 2]);
   });
 
   it('a filter that throws ends only its own stream', async () => {

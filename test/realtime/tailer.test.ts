@@ -130,7 +130,7 @@ describe('the tailer of a node', () => {
       })();
       await settle();
       await write(count, { text });
-      for (let turn = 1; !silent.isEnded; turn += 1) {
+      for (let turn = 1; !silent.signal.aborted; turn += 1) {
         await nextTurn();
         if (turn % (2 * count) === 0) clock.advance(1_000);
       }
@@ -149,8 +149,8 @@ describe('the tailer of a node', () => {
     let logged = 3_000;
     let taken = 0;
     const tenths = 80;
-    for (let tenth = 0; tenth < tenths && !slow.isEnded; tenth += 1) {
-      for (let n = 0; n < 40 && !slow.isEnded; n += 1) {
+    for (let tenth = 0; tenth < tenths && !slow.signal.aborted; tenth += 1) {
+      for (let n = 0; n < 40 && !slow.signal.aborted; n += 1) {
         await slow.next();
         taken += 1;
       }
@@ -158,7 +158,7 @@ describe('the tailer of a node', () => {
       await write(100);
       logged += 100;
     }
-    expect(slow.isEnded).toBe(true);
+    expect(slow.signal.aborted).toBe(true);
     expect(taken).toBeLessThan(logged);
     for (let turn = 0; turn < 100; turn += 1) await settle();
     expect(fast.seqs).toEqual(seqs(1, logged));

@@ -18,8 +18,6 @@ import type { WakeUps } from './wake-ups.ts';
 const MAX_UNSENT_EVENTS = 1_000;
 const MAX_UNSENT_BYTES = 1_048_576;
 
-type Reader<Payload> = PromiseWithResolvers<IteratorResult<LoggedEvent<Payload>, undefined>>;
-
 /**
  * The events that one subscriber has yet to take. Replayed events come first and are not limited, since they are read
  * only as fast as the subscriber takes them. Live events wait until the replay has reached them, and are limited.
@@ -32,23 +30,35 @@ export class EventQueue<Payload> {
   #liveAfter = 0n;
   #isEnded = false;
   #error: unknown;
-  #readers: Reader<Payload>[] = [];
-  #drained = Promise.withResolvers<void>();
-  #taken: PromiseWithResolvers<void> | undefined;
+  #awaited: PromiseWithResolvers<void> | undefined;
+  #emptied: PromiseWithResolvers<void> | undefined;
+  /**
+   * Is called with each live event for which a call of `next` waits. Returns whether it has sent the event; the call then
+   * waits on.
+   */
+  sendEventNow: ((event: LoggedEvent<Payload>) => boolean) | undefined;
 
-  /** Returns the next event as soon as there is one. Rejects once if the queue has ended with an error. */
-  next(): Promise<IteratorResult<LoggedEvent<Payload>, undefined>> {
-    const event = this.#shiftEvent();
-    if (event !== undefined) return Promise.resolve({ done: false, value: event });
-    if (this.#error !== undefined) {
-      const error = this.#error;
-      this.#error = undefined;
-      return Promise.reject(error);
+  /**
+   * Returns the next event as soon as there is one. Rejects once if the queue has ended with an error. One call may wait
+   * at a time.
+   */
+  async next(): Promise<IteratorResult<LoggedEvent<Payload>, undefined>> {
+    let event = this.#shiftEvent();
+    while (event === undefined && !this.#isEnded) {
+      this.#awaited = Promise.withResolvers();
+      await this.#awaited.promise;
+      event = this.#shiftEvent();
     }
-    if (this.#isEnded) return Promise.resolve({ done: true, value: undefined });
-    const reader: Reader<Payload> = Promise.withResolvers();
-    this.#readers.push(reader);
-    return reader.promise;
+    if (event !== undefined) return { done: false, value: event };
+    const error = this.#error;
+    this.#error = undefined;
+    if (error !== undefined) throw error;
+    return { done: true, value: undefined };
+  }
+
+  /** Whether a call of `next` waits: all events were taken, and what was made of them was sent. */
+  get isAwaited(): boolean {
+    return this.#awaited !== undefined;
   }
 
   /** Checks whether the event with this sequence number was replayed. */
@@ -57,22 +67,20 @@ export class EventQueue<Payload> {
   }
 
   replay(event: LoggedEvent<Payload>): void {
-    if (!this.#isEnded && !this.#handOver(event)) this.#replayed.push(event);
+    if (!this.#isEnded) this.#replayed.push(event);
+    this.#wake();
   }
 
   /** Resolves when every replayed event has been taken or the queue has ended. */
-  whenDrained(): Promise<void> {
-    if (this.#replayed.length === 0 || this.#isEnded) return Promise.resolve();
-    return this.#drained.promise;
+  whenDrained(): Promise<void> | undefined {
+    return this.#whenEmpty(this.#replayed);
   }
 
   /**
    * Resolves once all live events have been taken or the queue has ended. Returns undefined if none can be taken now.
    */
   whenTaken(): Promise<void> | undefined {
-    if (this.#isEnded || !this.#isLive || this.#live.length === 0) return undefined;
-    this.#taken ??= Promise.withResolvers();
-    return this.#taken.promise;
+    return this.#isLive ? this.#whenEmpty(this.#live) : undefined;
   }
 
   /**
@@ -81,10 +89,12 @@ export class EventQueue<Payload> {
    */
   push(event: LoggedEvent<Payload>): void {
     if (this.#isEnded || event.seq <= this.#liveAfter) return;
-    if (this.#isLive && this.#handOver(event)) return;
+    const isAwaited = this.#isLive && this.isAwaited;
+    if (isAwaited && this.sendEventNow?.(event)) return;
     this.#live.push(event);
     this.#liveBytes += eventBytes(event);
-    if (this.#live.length > MAX_UNSENT_EVENTS || this.#liveBytes > MAX_UNSENT_BYTES) throw new SlowConsumerError();
+    if (isAwaited) this.#wake();
+    else if (this.#live.length > MAX_UNSENT_EVENTS || this.#liveBytes > MAX_UNSENT_BYTES) throw new SlowConsumerError();
   }
 
   /**
@@ -105,40 +115,30 @@ export class EventQueue<Payload> {
     this.#isEnded = true;
     this.#replayed = [];
     this.#live = [];
-    const [first, ...otherReaders] = this.#readers;
-    this.#readers = [];
-    if (first === undefined) this.#error = error;
-    else if (error === undefined) first.resolve({ done: true, value: undefined });
-    else first.reject(error);
-    for (const reader of otherReaders) reader.resolve({ done: true, value: undefined });
-    this.#drained.resolve();
-    this.#taken?.resolve();
+    this.#error = error;
+    this.#wake();
+    this.#emptied?.resolve();
   }
 
-  // A call of `next` waits only while there is no event to take.
-  #handOver(event: LoggedEvent<Payload>): boolean {
-    const reader = this.#readers.shift();
-    reader?.resolve({ done: false, value: event });
-    return reader !== undefined;
+  #wake(): void {
+    this.#awaited?.resolve();
+    this.#awaited = undefined;
   }
 
   #shiftEvent(): LoggedEvent<Payload> | undefined {
-    const replayed = this.#replayed.shift();
-    if (replayed !== undefined) {
-      if (this.#replayed.length === 0) {
-        this.#drained.resolve();
-        this.#drained = Promise.withResolvers();
-      }
-      return replayed;
-    }
-    const event = this.#isLive ? this.#live.shift() : undefined;
-    if (event === undefined) return undefined;
-    this.#liveBytes -= eventBytes(event);
-    if (this.#taken && this.#live.length === 0) {
-      this.#taken.resolve();
-      this.#taken = undefined;
-    }
+    const events = this.#replayed.length > 0 || !this.#isLive ? this.#replayed : this.#live;
+    const event = events.shift();
+    if (event !== undefined && events === this.#live) this.#liveBytes -= eventBytes(event);
+    if (events.length > 0) return event;
+    this.#emptied?.resolve();
+    this.#emptied = undefined;
     return event;
+  }
+
+  #whenEmpty(events: readonly LoggedEvent<Payload>[]): Promise<void> | undefined {
+    if (this.#isEnded || events.length === 0) return undefined;
+    this.#emptied ??= Promise.withResolvers();
+    return this.#emptied.promise;
   }
 }
 
@@ -155,14 +155,12 @@ export interface StreamOptions<Payload = LoggedEvent['transaction']> {
    * passed to `matches`.
    */
   transactionId?: string | undefined;
-  /** The signal that ends the stream, without an error. */
-  signal?: AbortSignal | undefined;
 }
 
 /**
  * The event stream of a subscriber: delivers each matching event exactly once, in the order of the log. It starts when
- * it is constructed, not with the first `next`. It ends without an error by `return` or its signal; otherwise it
- * rejects once with a CursorExpiredError, SlowConsumerError, StreamStoppedError or what `matches` has thrown.
+ * it is constructed, not with the first `next`. It ends without an error by `return`; otherwise it rejects once with a
+ * CursorExpiredError, SlowConsumerError, StreamStoppedError or what `matches` has thrown.
  */
 export class EventStream<Payload = LoggedEvent['transaction']>
   implements AsyncIterableIterator<LoggedEvent<Payload>, undefined>
@@ -179,7 +177,6 @@ export class EventStream<Payload = LoggedEvent['transaction']>
   readonly #held = heldMemory()?.openSeparately();
   readonly #ended = new AbortController();
   readonly #start = Promise.withResolvers<bigint>();
-  readonly #onAbort = () => this.end();
   #detach: () => void = () => undefined;
 
   constructor(
@@ -196,14 +193,12 @@ export class EventStream<Payload = LoggedEvent['transaction']>
     this.started = this.#start.promise;
     // Not every caller awaits this promise: its rejection must not count as unhandled.
     this.started.catch(() => undefined);
-    const { signal } = options;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
-    if (signal?.aborted) this.end();
-    else this.#run().catch((error: unknown) => this.end(error));
+    this.#run().catch((error: unknown) => this.end(error));
   }
 
-  get isEnded(): boolean {
-    return this.#ended.signal.aborted;
+  /** Sends live events while a call of `next` waits. */
+  set sendEventNow(send: EventQueue<Payload>['sendEventNow']) {
+    this.#queue.sendEventNow = send;
   }
 
   /** The signal that is aborted when the stream ends, with its error. */
@@ -229,10 +224,6 @@ export class EventStream<Payload = LoggedEvent['transaction']>
     return this;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.end();
-  }
-
   /**
    * Ends the stream and frees its resources at once. With an error the subscriber gets that error, otherwise a normal
    * end.
@@ -241,7 +232,6 @@ export class EventStream<Payload = LoggedEvent['transaction']>
     if (this.#ended.signal.aborted) return;
     this.#ended.abort(error);
     this.#detach();
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
     this.#queue.end(error);
     this.#held?.end();
     this.#start.reject(this.#ended.signal.reason);
@@ -317,12 +307,13 @@ export class EventStream<Payload = LoggedEvent['transaction']>
     return page.at(-1)?.seq;
   }
 
-  #receive(events: readonly LoggedEvent<Payload>[]): void {
+  #receive(events: readonly LoggedEvent<Payload>[]): boolean {
     try {
       for (const event of events) if (this.#options.matches(event)) this.#queue.push(event);
     } catch (error) {
       this.end(error);
     }
+    return this.#queue.isAwaited;
   }
 }
 
@@ -366,7 +357,7 @@ export class EventStreams<Payload = LoggedEvent['transaction']> {
       clock: this.#clock,
       onEnd: (endedStream) => this.#streams.delete(endedStream),
     });
-    if (!stream.isEnded) this.#streams.add(stream);
+    this.#streams.add(stream);
     if (this.#isStopped) stream.end(new StreamStoppedError());
     return stream;
   }

@@ -6,8 +6,11 @@ import { eventBytes, hasMore, type LoggedEvent, type RetryingLog } from './event
 import type { WakeUps } from './wake-ups.ts';
 
 interface Subscriber<Payload> {
-  /** Called with the next events of the log, in order, each once; must not throw. */
-  receive(events: readonly LoggedEvent<Payload>[]): void;
+  /**
+   * Called with the next events of the log, in order, each once; must not throw. Returns whether all that it wants of
+   * them is sent.
+   */
+  receive(events: readonly LoggedEvent<Payload>[]): boolean;
   /**
    * Returns a promise that resolves once the subscriber has taken all events passed to it; undefined if it already has.
    */
@@ -222,8 +225,9 @@ class NodeTailer<Payload> {
   async #deliver(events: readonly LoggedEvent<Payload>[], upTo: bigint): Promise<void> {
     this.position = upTo;
     for (const subscriber of this.#subscribers) {
-      const receiving = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
-      if (receiving) await receiving;
+      const isSent = runCooperatively(() => subscriber.receive(events), { key: this.#nodeId });
+      // What it waits for is then there for those that share it, and is sent to them at once.
+      if (isSent !== true && !(await isSent)) await new Promise<void>((resolve) => process.nextTick(resolve));
     }
     for (const event of events) {
       for (const subscriber of this.#ofTransactions.get(event.transaction_id) ?? []) subscriber.receive([event]);

@@ -156,13 +156,16 @@ export class Capture {
   }
 
   /**
-   * Writes a piece of a response without a known length, of bytes that many responses share: the record refers to them,
-   * or to `recorded`, which is charged. Returns false if the caller should wait for `drain`.
+   * Writes a further piece of a response that ends with its connection, of bytes that many responses share: the record
+   * refers to them, or to `recorded`, which is charged. The response object would cork and uncork the connection for
+   * each piece. Calls `onTaken` when the operating system has taken it, or the connection has closed.
    */
-  writeShared(bytes: Buffer, recorded?: SharedHold<Buffer>, held?: HeldMemory): boolean {
-    if (this.isEnded) return false;
-    this.response.pushShared(bytes, recorded, held);
-    return Reflect.apply(this.#write, this.#res, [bytes]);
+  writeShared(bytes: Buffer, recorded?: SharedHold<Buffer>, held?: HeldMemory, onTaken?: () => void): void {
+    const { socket } = this.#res;
+    if (socket && !this.isEnded) {
+      this.response.pushShared(bytes, recorded, held);
+      socket.write(bytes, onTaken);
+    } else onTaken?.();
   }
 
   /** Ends a response with bytes that many responses share: neither the record nor the connection has a copy. */

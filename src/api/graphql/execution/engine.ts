@@ -43,7 +43,7 @@ import {
 } from './documents.ts';
 import { MAX_RESULT_BYTES, type MaskedResult, originOf, pageTooLarge } from './error-masking.ts';
 import { OperationObserver } from './operation-observer.ts';
-import { EventExecutions, type EventSource, resultKeyOf, SharedResults } from './shared-results.ts';
+import { EventExecutions, type EventResults, type EventSource, resultKeyOf, SharedResults } from './shared-results.ts';
 
 /** The maximum number of lexical tokens in a document. */
 const MAX_TOKENS = 1_000;
@@ -146,8 +146,10 @@ async function subscribe(
     key: resultKeyOf(validated, principal),
     source: source as EventSource,
   };
-  return resultsOf(source, (event) =>
-    executions.answer(event as object, subscription, () => execution({ ...validated, rootValue: event })),
+  return resultsOf(
+    source,
+    (event) => executions.answer(event as object, subscription, () => execution({ ...validated, rootValue: event })),
+    (event) => executions.results.ready(event, subscription.key),
   );
 }
 
@@ -185,8 +187,9 @@ const NOTED = Symbol('noted users');
  * subscription ends with the refusal. The mapping of graphql-js would hold the last result while it waits.
  */
 function resultsOf(
-  source: AsyncIterable<unknown>,
+  source: EventSource,
   resultOf: (event: unknown) => Promise<ExecutionResult>,
+  readyOf: (event: object) => ExecutionResult | undefined,
 ): AsyncIterableIterator<ExecutionResult> {
   const held = heldMemory();
   const notes = userNotes();
@@ -195,17 +198,21 @@ function resultsOf(
   if (held) held.giveUp = giveUp;
   // Its memory may have been needed while the source began.
   if (held?.refusal) giveUp();
-  const results: AsyncIterableIterator<ExecutionResult> = {
+  // Those that the execution of the event has noted, for all subscribers that share its result.
+  const noted = (result: ExecutionResult | undefined) => {
+    noteUsers(Object(result)[NOTED] ?? [], notes);
+    return result;
+  };
+  const sendEventNow = (event: object) => results.sendNow?.(noted(readyOf(event))) === true;
+  source.sendEventNow = sendEventNow;
+  const results: EventResults & AsyncIterableIterator<ExecutionResult> = {
     async next() {
       held?.lowerTo(0);
       try {
         const { done, value: event } = await events.next();
-        const result = done ? undefined : await resultOf(event);
+        const result = done ? undefined : noted(await resultOf(event));
         if (held?.refusal) throw held.refusal;
-        if (!result) return { done: true, value: undefined };
-        // Those that the execution of the event has noted, for all subscribers that share its result.
-        if (NOTED in result) noteUsers(result[NOTED] as Set<string>, notes);
-        return { done: false, value: result };
+        return result ? { done: false, value: result } : { done: true, value: undefined };
       } catch (error) {
         giveUp();
         throw error;

@@ -13,7 +13,7 @@ import { OVERLOAD_MAX_MS, SlowConsumerError } from '../../../events/streams/even
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { Semaphore } from '../../../lib/semaphore.ts';
 import { backoffMs } from '../../../lib/work-loop.ts';
-import { isShort, limitedJson, runCooperatively } from '../../../lib/yielding.ts';
+import { isShort, limitedJson, runCooperatively, SLICE_LENGTH } from '../../../lib/yielding.ts';
 import { isOverload } from '../../../platform/errors.ts';
 import { heldMemory, type SharedHold } from '../../../platform/held-memory.ts';
 import type { SharedPrincipal } from '../kit/resolvers.ts';
@@ -63,12 +63,12 @@ function isOverloaded({ errors }: ExecutionResult): boolean {
 const SHARED = Symbol('shared');
 
 /**
- * Holds the text of an event's result until the next one.
+ * Holds the text of an event's result until the next one, if it is long.
  * @throws SlowConsumerError when other results of the tenant leave no room for it for long.
  */
 export async function holdText(length: number): Promise<void> {
   try {
-    await heldMemory()?.raiseTo(length);
+    await (length > SLICE_LENGTH ? heldMemory()?.raiseTo(length) : undefined);
   } catch {
     throw new SlowConsumerError();
   }
@@ -90,7 +90,7 @@ export function sharedOf(result: object): SharedResult | undefined {
  * its own, which are not shared.
  */
 export class SharedResults {
-  readonly #answers = new WeakMap<object, Map<string, Promise<ExecutionResult>>>();
+  readonly #answers = new WeakMap<object, Map<string, ExecutionResult | Promise<ExecutionResult>>>();
   /** How many characters each kept result takes, the oldest first. */
   readonly #retained = new BoundedMap<{ event: object; key: string }, number>(KEPT_CHARACTERS, {
     weightOf: (characters) => characters,
@@ -106,7 +106,11 @@ export class SharedResults {
    * Returns the result for an event: the existing one, or the one that `execute` gives, which is kept unless it is
    * overloaded.
    */
-  shared(event: object, key: string, execute: () => Promise<ExecutionResult>): Promise<ExecutionResult> {
+  shared(
+    event: object,
+    key: string,
+    execute: () => Promise<ExecutionResult>,
+  ): ExecutionResult | Promise<ExecutionResult> {
     const answers = this.#answers.getOrInsertComputed(event, () => new Map());
     return answers.getOrInsertComputed(key, () =>
       this.own(event, execute()).then(
@@ -117,6 +121,13 @@ export class SharedResults {
         },
       ),
     );
+  }
+
+  /** Returns the result for an event if it is there, has no errors and is short. */
+  ready(event: object, key: string): ExecutionResult | undefined {
+    const answer = this.#answers.get(event)?.get(key) ?? {};
+    const isShortText = (sharedOf(answer)?.text?.length ?? Number.POSITIVE_INFINITY) <= SLICE_LENGTH;
+    return isShortText ? (answer as ExecutionResult) : undefined;
   }
 
   /**
@@ -149,11 +160,10 @@ export class SharedResults {
 
   #keep(event: object, key: string, result: ExecutionResult): ExecutionResult {
     const shared = sharedOf(result);
-    if (!shared) {
-      this.#answers.get(event)?.delete(key);
-      return result;
-    }
-    this.#retained.set({ event, key }, OWN_WEIGHT + (shared.text?.length ?? 0));
+    if (shared) {
+      this.#answers.get(event)?.set(key, result);
+      this.#retained.set({ event, key }, OWN_WEIGHT + (shared.text?.length ?? 0));
+    } else this.#answers.get(event)?.delete(key);
     return result;
   }
 }
@@ -226,6 +236,20 @@ export interface EventSource extends AsyncIterable<unknown> {
   readonly signal?: AbortSignal | undefined;
   /** Checks whether an event was made only for this subscriber, such as a replayed one. */
   isOwn?(event: unknown): boolean;
+  /**
+   * Set by its reader: is called with each event for which a call of `next` waits, and returns whether it has sent the
+   * event.
+   */
+  sendEventNow?: (event: object) => boolean;
+}
+
+/** The results of a subscription. */
+export interface EventResults extends AsyncIterator<ExecutionResult> {
+  /**
+   * Set by who sends them: sends a result that is ready while a call of `next` waits, and returns true; false if it
+   * cannot, and the call returns the result.
+   */
+  sendNow?: ((result: ExecutionResult | undefined) => boolean) | undefined;
 }
 
 /**
@@ -234,7 +258,7 @@ export interface EventSource extends AsyncIterable<unknown> {
  * the event, or ends.
  */
 export class EventExecutions {
-  readonly #results: SharedResults;
+  readonly results: SharedResults;
   readonly #clock: Clock;
   readonly #own = new Semaphore({
     permits: Number.POSITIVE_INFINITY,
@@ -245,7 +269,7 @@ export class EventExecutions {
   readonly #overloaded = new Set<string>();
 
   constructor(results: SharedResults, clock: Clock = systemClock) {
-    this.#results = results;
+    this.results = results;
     this.#clock = clock;
   }
 
@@ -277,9 +301,9 @@ export class EventExecutions {
     const own = async () => {
       // Those who have waited as long end together.
       if (this.#overloaded.has(nodeId)) giveUpInTime();
-      return runCooperatively(() => this.#results.own(event, execute()), worker);
+      return runCooperatively(() => this.results.own(event, execute()), worker);
     };
-    const shared = () => runCooperatively(() => this.#results.shared(event, key, execute), worker);
+    const shared = () => runCooperatively(() => this.results.shared(event, key, execute), worker);
     for (let failures = 1; ; failures += 1) {
       const result = await (source.isOwn?.(event) ? this.#own.run(nodeId, own, signal) : shared());
       if (!isOverloaded(result)) {

@@ -6,9 +6,9 @@ import { StreamStoppedError } from '../../../events/streams/event-log.ts';
 import { recordedBytes } from '../../../gateway/exchange/capture.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
-import { runCooperatively, SLICE_LENGTH } from '../../../lib/yielding.ts';
+import { runCooperatively } from '../../../lib/yielding.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
-import { holdText, ownBytes, type SharedFrame, sharedOf } from './shared-results.ts';
+import { type EventResults, holdText, ownBytes, type SharedFrame, sharedOf } from './shared-results.ts';
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -26,7 +26,7 @@ const COMPLETE = Buffer.from('event: complete\ndata:\n\n');
 const LAST_SEND_MS = 400;
 
 interface SseStreamDependencies {
-  results: AsyncIterator<ExecutionResult>;
+  results: EventResults;
   exchange: Exchange;
   mask: ErrorMask;
   watch: Pick<AccessWatch, 'watch'>;
@@ -45,14 +45,12 @@ export class SseStream {
   #isOpen = true;
   /** The number of bytes that the operating system had taken from the connection's buffer at the last ping. */
   #taken = 0;
-  #goOn: () => void = () => undefined;
 
   constructor(deps: SseStreamDependencies) {
     this.#deps = deps;
     this.#res = deps.exchange.res;
     const { principal } = deps.exchange.state;
     this.#unwatch = principal && deps.watch.watch(principal, () => this.#expire());
-    this.#res.on('drain', () => this.#goOn());
     this.#res.on('close', () => {
       this.#end();
       deps.onClose();
@@ -64,7 +62,8 @@ export class SseStream {
     if (!this.#isOpen) return;
     this.#writeHead();
     // Some clients wait for a first byte.
-    this.#write(PING);
+    this.#res.write(PING);
+    this.#deps.results.sendNow = this.#sendNow;
     void this.#pump();
   }
 
@@ -77,7 +76,7 @@ export class SseStream {
     const { bytesWritten, writableLength } = this.#res.socket;
     const taken = bytesWritten - writableLength;
     if (writableLength > 0 && taken === this.#taken) this.#res.destroy();
-    else if (this.#isOpen && !this.#res.writableNeedDrain) this.#write(PING);
+    else if (this.#isOpen && !this.#res.socket.writableNeedDrain) this.#deps.exchange.audit.capture.writeShared(PING);
     this.#taken = taken;
   }
 
@@ -103,15 +102,18 @@ export class SseStream {
     this.#res.writeHead(200, HEADERS);
   }
 
-  /** Writes bytes that stay as they are. Returns false if the next ones should wait. */
-  #write(bytes: Buffer, recorded?: SharedFrame['recorded']): boolean {
-    return this.#deps.exchange.audit.capture.writeShared(bytes, recorded, this.#deps.exchange.held);
+  #writeEvent(result: ExecutionResult, onTaken?: () => void): void {
+    const { bytes, recorded } = eventFrame(result);
+    this.#deps.exchange.audit.capture.writeShared(bytes, recorded, this.#deps.exchange.held, onTaken);
   }
 
-  #writeEvent(result: ExecutionResult): boolean {
-    const { bytes, recorded } = eventFrame(result);
-    return this.#write(bytes, recorded);
-  }
+  /** Sends a result if the operating system has taken all before it. */
+  readonly #sendNow: EventResults['sendNow'] = (result) => {
+    if (!result || this.#res.socket?.writableLength !== 0) return false;
+    this.#writeEvent(result);
+    sharedOf(result)?.startDelivery?.('sse')?.end();
+    return true;
+  };
 
   async #pump(): Promise<void> {
     const { exchange, mask } = this.#deps;
@@ -136,17 +138,10 @@ export class SseStream {
     const shared = sharedOf(next.value);
     const span = shared?.startDelivery?.('sse');
     const masked = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
-    if (shared?.text && shared.text.length > SLICE_LENGTH) await holdText(shared.text.length);
-    if (!this.#writeEvent(masked)) await this.#drained();
+    await holdText(shared?.text?.length ?? 0);
+    await new Promise<void>((resolve) => this.#writeEvent(masked, resolve));
     span?.end();
     return true;
-  }
-
-  #drained(): Promise<void> {
-    if (!this.#isOpen) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#goOn = resolve;
-    return promise;
   }
 
   /** Ends the stream, and returns whether it was still open. */
@@ -154,7 +149,6 @@ export class SseStream {
     if (!this.#isOpen) return false;
     this.#isOpen = false;
     this.#unwatch?.();
-    this.#goOn();
     void this.#deps.results.return?.();
     return true;
   }

@@ -19,7 +19,7 @@ import { auditSpoolFull, Refusal } from '../../../platform/errors.ts';
 import { type HeldMemory, heldMemory, SharedHold } from '../../../platform/held-memory.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
-import { holdText, once, sharedOf } from '../execution/shared-results.ts';
+import { type EventResults, holdText, once, sharedOf } from '../execution/shared-results.ts';
 import type { GraphqlHttpRequest } from '../plugins/http.ts';
 import type { PersistedOperations } from '../plugins/persisted-operations.ts';
 
@@ -113,9 +113,8 @@ export class SocketOperations {
     if (!open) return;
     if (hasErrors) open.ok = false;
     if (open.characters >= KEPT_CHARACTERS) return;
-    const recorded = shared?.recordedText ?? recordedText(text);
-    if (shared) shared.recordedText = recorded;
-    append(open, recorded, text.length);
+    if (shared) shared.recordedText ??= recordedText(text);
+    append(open, shared?.recordedText ?? recordedText(text), text.length);
   }
 
   /** Adds the errors with which an operation is refused to its record, and ends it. */
@@ -188,6 +187,8 @@ export interface SocketExtra {
   operations: SocketOperations;
   /** Sends a message. Resolves when it is sent or the socket has closed. */
   send(message: string): Promise<void>;
+  /** Sends a message if nothing waits to be sent before it; otherwise returns false. */
+  sendNow(message: string): boolean;
   /** Accepts the socket for a verified token. From then on, it closes when the token ends. */
   admit(principal: Principal): void;
   close(code: number, reason: string): void;
@@ -363,10 +364,18 @@ async function subscribeOrReject(
  */
 function sendingShared(
   mask: ErrorMask,
-  { id, extra: { operations, send, exchange } }: Running,
-  results: AsyncIterator<ExecutionResult>,
+  { id, extra: { operations, send, sendNow, exchange } }: Running,
+  results: EventResults,
 ): AsyncIterableIterator<ExecutionResult> {
   const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
+  const sendResultNow: EventResults['sendNow'] = (result) => {
+    const shared = result && sharedOf(result);
+    if (shared?.text === undefined || !sendNow(`${head}${shared.text}}`)) return false;
+    operations.next(id, shared.text, false, shared);
+    shared.startDelivery?.('websocket')?.end();
+    return true;
+  };
+  results.sendNow = sendResultNow;
   let isLeft = false;
   // A client that has disconnected is not notified that the work in progress was cancelled.
   const none = (error: unknown): IteratorReturnResult<undefined> => {
@@ -382,7 +391,7 @@ function sendingShared(
     const text = shared?.text ?? masked?.stringify?.();
     heldMemory()?.lowerTo(text?.length ?? SLICE_LENGTH);
     if (text === undefined) return { done: false, value: masked ?? next.value };
-    if (text.length > SLICE_LENGTH) await holdText(text.length);
+    await holdText(text.length);
     const span = shared?.startDelivery?.('websocket');
     operations.next(id, text, masked?.errors !== undefined, shared?.text === undefined ? undefined : shared);
     await send(`${head}${text}}`);
