@@ -12,6 +12,7 @@ import {
 } from '../support/console/console-page.ts';
 import { createdClient } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { thoroughly } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const p = useConsole();
@@ -25,7 +26,8 @@ function items(page: Page): Promise<string[]> {
 const background = (page: Page) => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
 
 describeReal('chromium', 'the layout of the console', () => {
-  it('shows only permitted views; the URL of another view names the missing permission', async () => {
+  // In a quick run test/console/session.test.ts has it.
+  thoroughly('shows only permitted views; the URL of another view names the missing permission', async () => {
     const { credentials } = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
     await using own = await openConsole(p);
     await signIn(own.page, { client: credentials });

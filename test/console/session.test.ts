@@ -392,6 +392,13 @@ describeReal('chromium', 'the session of the console', () => {
     await signOut(page);
     const made = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
     await signIn(page, { client: made.credentials });
+    await goTo(page, '#/overview');
+    await page.getByText('Nothing needs attention.').waitFor();
+    expect(await page.locator('.tile, figure').count()).toBe(0);
+    await page.getByText('you need the permission transactions:read').waitFor();
+    const items = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();
+    expect(items).toContain('Accounts');
+    expect(items).not.toContain('Audit');
     await goTo(page, `#/accounts/${p.demo.account_id}`);
     await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();
     expect(await shown(page)).toMatch(/Type Organisation .*you need the permission wallets:read/);

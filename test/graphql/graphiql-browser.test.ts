@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { useConsole } from '../support/console/console-page.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { type OpenPage, openPage, openTab, paste, takePicture } from '../support/harness/browser.ts';
+import { thoroughly } from '../support/harness/in-turn.ts';
 import { startEmbedded } from '../support/harness.ts';
 import { notify } from '../support/realtime/live.ts';
 import { describeReal } from '../support/services/real.ts';
@@ -12,9 +14,6 @@ const WRONG_TOKEN = '"message": "401 unauthorized: the token under Headers is un
 // Swagger UI has the ids of the demo on an embedded database only.
 const p = useConsole(startEmbedded);
 let token: string;
-/** GraphiQL, from its first sight on; Swagger UI, where nobody has authorized until the case that does. */
-let graphiql: OpenPage;
-let swagger: OpenPage;
 
 /** What a user reads where answers are shown; its lines are broken between words. */
 async function shown(page: Page): Promise<string> {
@@ -76,11 +75,10 @@ async function toTheTop(page: Page): Promise<void> {
   await page.keyboard.press('ControlOrMeta+Home');
 }
 
-describeReal('chromium', 'in a browser', () => {
-  beforeAll(async () => {
-    swagger = await openPage(p.url, '/swagger');
-    graphiql = await openGraphiql();
-  });
+// Each page is closed before the other is opened: an editor is drawn for as long as it is open.
+describeReal('chromium', 'GraphiQL in a browser', () => {
+  const graphiql = beforeTests(openGraphiql);
+
   it('D2-16: GraphiQL opens without a token, says where to get and put one, and then shows the accounts', async () => {
     const { page } = graphiql;
     await expect.poll(() => shown(page), SOON).toContain('No token yet: put one under Headers');
@@ -123,7 +121,7 @@ describeReal('chromium', 'in a browser', () => {
     graphiql.complaints.length = 0;
   });
 
-  it.runIf(inject('isThorough'))('another browser tab does not have the token of GraphiQL', async () => {
+  thoroughly('another browser tab does not have the token of GraphiQL', async () => {
     await using other = await openTab(graphiql.page.context(), `${p.url}/graphql`);
     await enterToken(other, 'eyJhbGciOiJIUzI1NiJ9.e30.wrong');
     await expect.poll(() => shown(other.page), SOON).toContain(WRONG_TOKEN);
@@ -156,6 +154,11 @@ describeReal('chromium', 'in a browser', () => {
     await editor.locator('.squiggly-error').first().waitFor();
     expectQuiet(graphiql, 2);
   });
+});
+
+describeReal('chromium', 'Swagger UI in a browser', () => {
+  /** Nobody has authorized, until the case that does. */
+  const swagger = beforeTests(() => openPage(p.url, '/swagger'));
 
   it('D8-02: Swagger UI documents the limit headers once, folded, and no response repeats them', async () => {
     const { page } = swagger;

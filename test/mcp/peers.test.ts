@@ -5,6 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { describe, expect, it } from 'vitest';
 import { TOOLS } from '../../src/app/tools.ts';
+import { thoroughly } from '../support/harness/in-turn.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { connect } from '../support/mcp/agents.ts';
 import { secretBearer } from '../support/mcp/secret-bearer.ts';
@@ -96,7 +97,8 @@ describe('the inspector', () => {
     expect(tools.map(({ name }: { name: string }) => name)).toEqual([...TOOLS.keys()]);
   });
 
-  it('D8-06: calls a tool with arguments', async () => {
+  // In each run the official clients call tools.
+  thoroughly('D8-06: calls a tool with arguments', async () => {
     const called = await inspect(['--method', 'tools/call', '--tool-name', 'list_accounts', '--tool-arg', 'limit=3']);
     expect(JSON.parse(called).structuredContent.data).toHaveLength(3);
   });
