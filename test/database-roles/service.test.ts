@@ -5,6 +5,7 @@ import { type Log, silentLog } from '../../src/lib/log.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { migrateWith, type TwoRoles, twoRoles } from '../support/harness/database-roles.ts';
+import { thoroughly } from '../support/harness/in-turn.ts';
 import { startOnRealServers, startPortcullis } from '../support/harness.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from '../support/services/isolation.ts';
 import { withPostgres } from '../support/services/pg-client.ts';
@@ -39,7 +40,7 @@ describeReal('postgres', 'the service role', () => {
 });
 
 describeReal(['postgres', 'redis', 'kafka'], 'in production', () => {
-  it('is used by the services that the suites start on real servers', async () => {
+  thoroughly('is used by the services that the suites start on real servers', async () => {
     await using p = await startOnRealServers();
     expect(await mayChangeAudit(p.service.context.database.db)).toBe(false);
   });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { startStrippingProxy } from '../support/gateway/stripping-proxy.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { type Portcullis, startPortcullis } from '../support/harness.ts';
 import { limit } from '../support/wallet-rules/rules.ts';
 import { basic, notification } from '../support/webhook/fixture.ts';
@@ -136,12 +137,13 @@ describe('a public URL with a path', () => {
 });
 
 describe('other public URLs', () => {
-  it.each([
+  const others: [url: string, path: string][] = [
     ['https://api.example.com/a/b', '/a/b'],
     ['https://api.example.com:8443/', ''],
     ['https://api.example.com/x.y_z-1~', '/x.y_z-1~'],
     ['https://api.example.com/a%20b', '/a%20b'],
-  ])('D1-15 D3-12: with %s the paths begin with "%s"', async (url, path) => {
+  ];
+  it.each(inTurn(others, 2, 1))('D1-15 D3-12: with %s the paths begin with "%s"', async (url, path) => {
     await using instance = await startPortcullis({ env: { PUBLIC_URL: url } });
     const known = await instance.call('GET', `${METADATA}${path}`);
     const issuer = url.replace(/\/$/, '');

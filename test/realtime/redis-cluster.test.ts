@@ -8,6 +8,7 @@ import { RedisWakeUps } from '../../src/events/streams/redis-wake-ups.ts';
 import type { WakeUps } from '../../src/events/streams/wake-ups.ts';
 import { createdClient } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { thoroughly } from '../support/harness/in-turn.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../support/harness.ts';
 import { logged, loggedSoon, notify, overSse, registered } from '../support/realtime/live.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
@@ -151,7 +152,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
 });
 
 describeReal('redis', 'when a single server replaces a Redis Cluster', () => {
-  it('D6-10: wake-ups use the single server, and no longer reconnect', async () => {
+  thoroughly('D6-10: wake-ups use the single server, and no longer reconnect', async () => {
     await using cluster = await startRedisCluster();
     const [first] = cluster.masters;
     if (!first) throw new Error('a cluster has masters');

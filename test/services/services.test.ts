@@ -25,11 +25,12 @@ async function accepts(address: string): Promise<boolean> {
   }
 }
 
-/** `npm run services` for the servers that this run started itself, with its data under `folder`. */
-async function startServices(
-  folder: string,
-  started = inject('startedServices'),
-): Promise<{ parent: ChildProcess; addresses: string[] }> {
+/**
+ * `npm run services` for the servers that this run started itself, with its data under `folder`; in a quick run without Kafka,
+ * which takes the longest to start and is watched over as Redis is.
+ */
+async function startServices(folder: string): Promise<{ parent: ChildProcess; addresses: string[] }> {
+  const started = inject('startedServices').filter((name) => inject('isThorough') || name !== 'kafka');
   const elsewhere = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'x:1', CI: '' };
   const names = started.map((service) => VARIABLES[service]);
   const env = { ...process.env, ...elsewhere, TMPDIR: folder, ...Object.fromEntries(names.map((name) => [name, ''])) };
@@ -136,9 +137,7 @@ describe('provisioning of test services', () => {
   });
 
   it('SIGKILL leaves neither a server nor data', async () => {
-    // Kafka, which takes the longest to start, is watched over as Redis is.
-    const started = inject('startedServices').filter((name) => inject('isThorough') || name !== 'kafka');
-    const { parent, addresses } = await startServices(folder, started);
+    const { parent, addresses } = await startServices(folder);
     for (const address of addresses) expect(await accepts(address)).toBe(true);
     parent.kill('SIGKILL');
     await vi.waitFor(async () => expect(await readdir(folder)).toEqual([]));

@@ -101,7 +101,7 @@ describe('a dry run', () => {
         expect(dry.rows.filter(({ user_id }) => user_id !== null)).toHaveLength(1);
         expect(decided(await run(false))).toEqual(decided(dry));
       }),
-      { numRuns: inject('isThorough') ? 60 : 12 },
+      { numRuns: inject('isThorough') ? 60 : 5 },
     );
   });
 
