@@ -13,6 +13,7 @@ import { createdClient, createdSupervisor, login } from '../support/graphql/admi
 import { openSocket } from '../support/graphql/sockets.ts';
 import { formHeaders, formOf } from '../support/graphql/upload-requests.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../support/harness.ts';
 import { callOf, post } from '../support/mcp/agents.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
@@ -318,13 +319,13 @@ describe('a secret of a declared input', () => {
       ...new Set((await inputMembers()).filter(({ schema }) => isSecretInput(schema)).map(({ name }) => name)),
     ];
     const values = () => Object.fromEntries(names.filter(Boolean).map((name) => [name, fresh()]));
-    for (const [method, template, , visibility] of DOCUMENTED) {
+    for (const [at, [method, template, , visibility]] of DOCUMENTED.entries()) {
       const path = template.replaceAll(/\{\w+\}/g, () => randomUUID()).replaceAll(/\*+/g, 'x');
       const bearer = path.startsWith('/v2/mcp') ? agent : visibility === 'public' ? undefined : token;
       const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
       const mayHaveBody = !['GET', 'HEAD', 'OPTIONS'].includes(method);
       const carriers = Object.entries(CARRIERS).filter(([, { isBody }]) => mayHaveBody || !isBody);
-      for (const [how, { of }] of carriers) {
+      for (const [how, { of }] of inTurn(carriers, 3, at)) {
         const { query, headers, ...sent } = of(values());
         const target = query === undefined ? path : `${path}?${query}`;
         await call(how, method, target.replace(/^\/?/, '/'), { headers: { ...authorization, ...headers }, ...sent });
@@ -338,8 +339,9 @@ describe('a secret of a declared input', () => {
         .filter((at) => !at.endsWith('.search'))
         .sort(),
     );
-    for (const [argument, of] of Object.entries(OPERATIONS_OF)) {
-      for (const [how, send] of Object.entries(TRANSPORTS)) await send(of, `${argument} by ${how}`);
+    for (const [at, [argument, of]] of Object.entries(OPERATIONS_OF).entries()) {
+      const transports = inTurn(Object.entries(TRANSPORTS), 2, at);
+      for (const [how, send] of transports) await send(of, `${argument} by ${how}`);
     }
   });
 
