@@ -67,9 +67,9 @@ describeFollowed('commands of pages', () => {
           'password.txt': 'correct horse battery staple\n',
         },
       };
-      // In a quick run one page of three.
+      // In a quick run one page of six.
       const pages = operationsPages().filter((page) => stepsOf(page).length > 0);
-      for (const page of inTurn(pages, 3, 1)) expect(await followed(page, reader)).toEqual([]);
+      for (const page of inTurn(pages, 6, 1)) expect(await followed(page, reader)).toEqual([]);
     });
   });
 });
