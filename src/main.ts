@@ -1,4 +1,5 @@
 import { enableCompileCache } from 'node:module';
+import { loading } from './lib/fast/relative-imports.ts';
 import { widenThreadPool } from './lib/thread-pool.ts';
 
 // SIGHUP has a use once the program is loaded; until then it must not end the process.
@@ -9,7 +10,7 @@ enableCompileCache();
 // complete before the exit.
 const leave = () => process.exit();
 process.on('SIGTERM', leave).on('SIGINT', leave);
-const { run } = await import('./app/run.ts');
+const { run } = await loading(() => import('./app/run.ts'));
 const exitCode = run(process.env);
 process.off('SIGTERM', leave).off('SIGINT', leave);
 process.exitCode = await exitCode;

@@ -32,9 +32,10 @@ export async function measurePairs(
       if (!world) throw new Error('there is a world for each');
       open.defer(() => deleteTopics(world));
       const options = await prepare(world);
-      const server = await startProduct({ ...options, ...variant, env: { ...options.env, ...variant.env } });
+      const start = () => startProduct({ ...options, ...variant, env: { ...options.env, ...variant.env } });
+      const server = await start();
       open.defer(() => server.stop());
-      rounds.push(await ask(server, world, open));
+      rounds.push(await ask(server, world, open, start));
     }
     const [own, other] = rounds;
     if (!own || !other) throw new Error('both run');

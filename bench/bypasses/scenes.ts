@@ -3,7 +3,7 @@ import { SIGNING_SECRET } from '../gateway/contenders.ts';
 import { productionEnv } from '../gateway/production.ts';
 import { portcullisAt, productOn, requestOf } from '../graphql/contenders.ts';
 import { fill } from '../graphql/fill.ts';
-import { cpuMs } from '../lib/process-stats.ts';
+import { cpuMs, threadsMs } from '../lib/process-stats.ts';
 import { clientToken, type ProductOptions, readDemoFile, type Server } from '../lib/product.ts';
 import { cpuOfLoad } from '../lib/round.ts';
 import { migrateWorld } from '../lib/topics.ts';
@@ -23,7 +23,7 @@ export interface Scene {
   /** Fills the world; returns how the product is started on it. */
   prepare(world: World): Promise<ProductOptions>;
   /** Makes the function that asks a product; what it opens is closed with `open`. */
-  ask(server: Server, world: World, open: AsyncDisposableStack): Promise<RunRound>;
+  ask(server: Server, world: World, open: AsyncDisposableStack, start: () => Promise<Server>): Promise<RunRound>;
 }
 
 async function inProduction(world: World): Promise<ProductOptions> {
@@ -71,6 +71,17 @@ export const SCENES = {
       const before = cpuMs(server.pid);
       await delay(seconds * 1_000);
       return ((cpuMs(server.pid) - before) * 1_000) / seconds;
+    },
+  },
+  start: {
+    requests: 1,
+    prepare: inProduction,
+    ask: async (first, _world, _open, start) => async () => {
+      await first.stop();
+      const server = await start();
+      const spentUs = threadsMs(server.pid) * 1_000;
+      await server.stop();
+      return spentUs;
     },
   },
   accounts: { requests: 2_000, ...gets('/v1/accounts?limit=10', 8) },

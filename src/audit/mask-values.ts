@@ -97,8 +97,7 @@ const BARE_USERINFO = /^(?!<?[a-z][a-z\d+.-]*:[/\\]{2}|[/\\*])[^\s?]+@/i;
 
 /** Returns a target or an authority without its user and password. */
 export function withoutBareUserinfo(text: string): string {
-  if (!text.includes('@')) return text;
-  return text.replace(USERINFO, '$1').replace(BARE_USERINFO, '');
+  return text.includes('@') ? text.replace(USERINFO, '$1').replace(BARE_USERINFO, '') : text;
 }
 
 /** The number of times that a text is decoded. One that still has escapes after that is masked. */

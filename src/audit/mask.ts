@@ -393,8 +393,9 @@ export function maskHeaders(
 
 /** Returns how many characters of a header value are searched for secrets. */
 function lengthRead(value: string | string[]): number {
-  if (Array.isArray(value)) return value.reduce((sum, text) => sum + lengthRead(text), 0);
-  return Math.min(value.length, MAX_VALUE_BYTES);
+  return Array.isArray(value)
+    ? value.reduce((sum, text) => sum + lengthRead(text), 0)
+    : Math.min(value.length, MAX_VALUE_BYTES);
 }
 
 function maskHeader(value: string | string[], secrets: SecretNames): string | string[] {

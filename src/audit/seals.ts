@@ -172,8 +172,9 @@ function runsOf(lines: readonly Buffer[]): ({ chain: string; from: number } & Ch
   if (!first || !last || !isChainedLine(first)) return [];
   const { index: from } = placeOf(first);
   const end = placeOf(last);
-  if (end.index - from === lines.length - 1) return [{ ...end, from }];
-  return lines.map(placeOf).map((position) => ({ ...position, from: position.index }));
+  return end.index - from === lines.length - 1
+    ? [{ ...end, from }]
+    : lines.map(placeOf).map((position) => ({ ...position, from: position.index }));
 }
 
 const CHECKPOINT_MS = 60_000;

@@ -106,8 +106,9 @@ export class Services {
    */
   serviceFor({ services }: Endpoint, requestedName: string | undefined): string | undefined {
     if (requestedName !== undefined) return services.includes(requestedName) ? requestedName : undefined;
-    if (this.#binding) return services.find((name) => this.#binding?.includes(name));
-    return services.find((name) => !this.#upstreams.get(name)) ?? services[0];
+    return this.#binding
+      ? services.find((name) => this.#binding?.includes(name))
+      : (services.find((name) => !this.#upstreams.get(name)) ?? services[0]);
   }
 
   /** Returns the upstream of a request whose service has been found; undefined when this process handles it. */

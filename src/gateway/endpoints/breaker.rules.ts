@@ -70,13 +70,15 @@ export function settle(
   const failures = plusFailure(circuit.failures, outcome, client);
   const count = failures.connecting + (failures.clients.length > 1 ? failures.otherFailures : 0);
   if (count >= (isTrial ? 1 : settings.failures)) return { kind: 'open', untilMs: nowMs + settings.openMs };
-  if (circuit.kind === 'closed') return { kind: 'closed', failures };
-  return { kind: 'half_open', failures, trying: circuit.trying.filter((trial) => trial !== client) };
+  return circuit.kind === 'closed'
+    ? { kind: 'closed', failures }
+    : { kind: 'half_open', failures, trying: circuit.trying.filter((trial) => trial !== client) };
 }
 
 function plusFailure(failures: Failures, outcome: Exclude<Outcome, 'answered'>, client: string): Failures {
   const { connecting, otherFailures, clients } = failures;
   if (outcome === 'unknown') return failures;
-  if (outcome === 'unreachable') return { ...failures, connecting: connecting + 1 };
-  return { connecting, otherFailures: otherFailures + 1, clients: [...new Set([...clients, client])].slice(0, 2) };
+  return outcome === 'unreachable'
+    ? { ...failures, connecting: connecting + 1 }
+    : { connecting, otherFailures: otherFailures + 1, clients: [...new Set([...clients, client])].slice(0, 2) };
 }

@@ -276,8 +276,9 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
   if (typeof chunk === 'string') {
     return Buffer.from(chunk, typeof encoding === 'string' && Buffer.isEncoding(encoding) ? encoding : 'utf8');
   }
-  if (Buffer.isBuffer(chunk) || !(chunk instanceof Uint8Array)) return chunk;
-  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  return Buffer.isBuffer(chunk) || !(chunk instanceof Uint8Array)
+    ? chunk
+    : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
 
 /**

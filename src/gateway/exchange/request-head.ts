@@ -257,8 +257,7 @@ export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade 
   }
   if (!isUpgrade) return undefined;
   if (coding !== undefined) return { path: 'Transfer-Encoding', message: NO_BODY };
-  if (Number(headers['content-length'] ?? 0) > 0) return { path: 'Content-Length', message: NO_BODY };
-  return undefined;
+  return Number(headers['content-length'] ?? 0) > 0 ? { path: 'Content-Length', message: NO_BODY } : undefined;
 }
 
 /** The fields that have one value, by the length of their names: most others are passed over without a comparison. */

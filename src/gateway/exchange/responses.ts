@@ -151,8 +151,7 @@ function refusalOf(endpoint: Endpoint | undefined, error: unknown): Refusal {
   const refusal = error instanceof Refusal ? error : new Refusal('internal_error', { cause: error });
   if (endpoint?.statuses !== 'closed') return refusal;
   if (refusal.code === 'payload_too_large') return invalidRequest(refusal.details.issues ?? []);
-  if (statusOf(refusal) > 500) return new Refusal('internal_error', { cause: refusal.cause });
-  return refusal;
+  return statusOf(refusal) > 500 ? new Refusal('internal_error', { cause: refusal.cause }) : refusal;
 }
 
 function logFailure(exchange: Exchange, error: unknown, log: Log): void {

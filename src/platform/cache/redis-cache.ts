@@ -1,3 +1,4 @@
+import { ErrorReply } from '../../lib/fast/redis-package.ts';
 import { type Cache, CacheUnavailableError } from './cache.ts';
 import {
   type CountedFailure,
@@ -114,7 +115,6 @@ export class RedisCache implements Cache {
   }
 
   async checkHealth(): Promise<void> {
-    const { ErrorReply } = await import('redis');
     const wasRejected = this.#isRejected;
     this.#isRejected = false;
     try {

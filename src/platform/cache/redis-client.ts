@@ -1,4 +1,4 @@
-import type * as Package from 'redis';
+import { RedisClient as Client, RedisCluster } from '../../lib/fast/redis-package.ts';
 
 /** A channel to which a client listens. */
 export interface RedisChannel {
@@ -48,7 +48,6 @@ interface Opening {
   signal: AbortSignal;
 }
 
-type Redis = Pick<typeof Package, 'RedisClient' | 'RedisCluster'>;
 type Settings = ReturnType<typeof settingsOf>;
 
 const DEFAULT_PORT = 6_379;
@@ -62,15 +61,14 @@ const HEALTH_KEY_ATTEMPTS = 1_000;
  * are refused at once. @throws an error of the client, also if it cannot connect to one master of a cluster.
  */
 export async function openRedis(opening: Opening): Promise<RedisClient> {
-  const redis = await import('redis');
   opening.signal.throwIfAborted();
-  const settings = settingsOf(redis, opening);
-  const single = await openSingle(redis, settings, opening);
+  const settings = settingsOf(opening);
+  const single = await openSingle(settings, opening);
   const reply = await single.sendCommand<unknown>(['HELLO']);
   if (typeof reply === 'object' && reply !== null && 'mode' in reply && reply.mode === 'cluster') {
     single.destroy();
     opening.signal.throwIfAborted();
-    return openCluster(redis, settings, opening);
+    return openCluster(settings, opening);
   }
   const { channel, member } = opening;
   if (member) throw new Error('a member of the cluster has left it');
@@ -92,8 +90,8 @@ export async function openRedis(opening: Opening): Promise<RedisClient> {
 }
 
 /** Returns what all connections have in common. */
-function settingsOf({ RedisClient }: Redis, { url, member }: Opening) {
-  const { socket, ...login } = RedisClient.parseURL(url);
+function settingsOf({ url, member }: Opening) {
+  const { socket, ...login } = Client.parseURL(url);
   if (!socket || !('host' in socket)) throw new Error('REDIS_URL names no host');
   return {
     root: member ?? { host: socket.host ?? '', port: socket.port ?? DEFAULT_PORT },
@@ -109,11 +107,11 @@ function settingsOf({ RedisClient }: Redis, { url, member }: Opening) {
   };
 }
 
-async function openSingle({ RedisClient }: Redis, { root, tls, socket, client }: Settings, opening: Opening) {
+async function openSingle({ root, tls, socket, client }: Settings, opening: Opening) {
   const { onLost, signal } = opening;
   const to = { ...socket, ...root };
   // Without a method for each command of Redis, of which the package would build a class.
-  const single = new RedisClient({ ...client, socket: tls ? { ...to, tls } : to });
+  const single = new Client({ ...client, socket: tls ? { ...to, tls } : to });
   single.on('error', (error) => {
     if (!signal.aborted) onLost(error);
     // An invalid reply does not end the connection, though later replies would be matched to the wrong commands.
@@ -127,11 +125,7 @@ async function openSingle({ RedisClient }: Redis, { root, tls, socket, client }:
   return single.connect();
 }
 
-async function openCluster(
-  redis: Redis,
-  { root, tls, socket, client }: Settings,
-  opening: Opening,
-): Promise<RedisClient> {
+async function openCluster({ root, tls, socket, client }: Settings, opening: Opening): Promise<RedisClient> {
   const { channel, onLost, signal } = opening;
   // A server that does not know its own host has the host that was asked.
   const nodeAddressMap = (address: string): Address => {
@@ -147,7 +141,7 @@ async function openCluster(
     // The package compares options as JSON to use the class of all commands again, which takes 45 ms to build.
     toJSON: () => ({}),
   };
-  const cluster = redis.RedisCluster.factory({})(options);
+  const cluster = RedisCluster.factory({})(options);
   const nodes = () => {
     if (channel) return [cluster.pubSubNode?.client];
     const connections = cluster.masters.map(({ client }) => client);

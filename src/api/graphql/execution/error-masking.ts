@@ -244,6 +244,7 @@ export function formatted(error: GraphQLError): GraphQLFormattedError {
 
 function withoutQuotes(error: GraphQLError): GraphQLError {
   const message = withoutValues(error.message);
-  if (message === error.message) return error;
-  return new GraphQLError(message, { ...placeOf(error), extensions: error.extensions });
+  return message === error.message
+    ? error
+    : new GraphQLError(message, { ...placeOf(error), extensions: error.extensions });
 }

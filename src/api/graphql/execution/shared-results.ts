@@ -221,8 +221,9 @@ function canonical(_key: string, value: unknown): unknown {
   if (value instanceof Set) return [...value].sort();
   if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return value;
   // A raw JSON number (`JSON.rawJSON`) has no prototype, and must stay as it is.
-  if (Object.getPrototypeOf(value) === null) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.getPrototypeOf(value) === null
+    ? value
+    : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** How many events that are not shared are executed at once for each tenant. */

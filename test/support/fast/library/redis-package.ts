@@ -1,0 +1,1 @@
+export { ErrorReply, RedisClient, RedisCluster } from 'redis';
