@@ -24,8 +24,6 @@ const MAX_FRAME_BYTES = 64 * 1024;
 const MESSAGE_BYTES = 1_024;
 /** The memory of an open WebSocket without its operations and its head, in bytes. */
 const SOCKET_BYTES = 8 * 1024;
-/** The length of a text that takes less than 64 KiB in UTF-8, in UTF-16 code units. */
-const MAX_SHORT = 0xffff / 3;
 const PING_MS = 12_000;
 /**
  * The number of bytes that may wait to be sent on a socket before it is paused, so that no more messages are read from
@@ -141,10 +139,9 @@ export class GraphqlSockets {
     const { protocol, watch, log } = this.#deps;
     // Resolves when the frame is sent, so that a slow client slows its subscriptions instead of filling memory.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
-    // Past ws, which writes a frame in two pieces. It never holds one back, since nothing is compressed.
     const sendNow = (message: string) => {
-      const isFree = socket.readyState === socket.OPEN && raw.writableLength === 0 && message.length <= MAX_SHORT;
-      if (isFree) raw.write(textFrame(Buffer.from(message)));
+      const isFree = socket.readyState === socket.OPEN && raw.writableLength === 0;
+      if (isFree) socket.send(message);
       return isFree;
     };
     const operations = new SocketOperations(exchange, this.#deps);
@@ -252,12 +249,6 @@ function messageOf(text: string): string {
     const isOperation = error instanceof JsonLimitError && id !== undefined && type === 'subscribe';
     return isOperation ? Object({ id, type, payload: { query: '', [BEYOND_LIMITS]: error.message } }) : '';
   }
-}
-
-/** Returns a text of less than 64 KiB as a frame (RFC 6455, section 5.2). */
-function textFrame(text: Buffer): Buffer {
-  const size = text.length < 126 ? [text.length] : [126, text.length >> 8, text.length & 0xff];
-  return Buffer.concat([Buffer.from([0x81, ...size]), text]);
 }
 
 /** Closes a socket, and terminates it if its client has not confirmed that in time. */
