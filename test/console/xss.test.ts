@@ -293,6 +293,7 @@ describeReal('chromium', 'hostile texts in the console', () => {
     await page.getByRole('button', { name: 'Request', exact: true }).click();
     await look(page, ['Request headers']);
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     for (const [index, id] of XSS.entries()) {
       // Each of them shows thirteen.
       if (index % EACH !== 0) continue;
