@@ -54,8 +54,9 @@ export function startFailure(error: unknown, config: Config | undefined): string
   const codes = chain.flatMap((link) => ('code' in link && typeof link.code === 'string' ? link.code : []));
   if (chain.some(({ name }) => name.startsWith('KafkaJS'))) return kafkaFailure(chain, config);
   const path = chain
-    .map((link) => ('path' in link ? link.path : undefined))
-    .find((candidate) => typeof candidate === 'string');
+    .flatMap((link) => ('path' in link && typeof link.path === 'string' ? link.path : []))
+    // A file of the program that is missing is no fault of its configuration.
+    .find((candidate) => !/\.[jt]s$/.test(candidate));
   const url = config?.databaseUrl === undefined ? undefined : new URL(config.databaseUrl);
   const host = url ? (url.searchParams.get('host') ?? url.host) : 'DATA_DIR';
   // A certificate, or its key.
@@ -96,8 +97,6 @@ const LINGER_MS = 500;
 const REST_MS = 5_000;
 /** The share of its time that the event loop of a process at rest is busy at most. */
 const REST_UTILIZATION = 0.2;
-/** How much the old objects may then grow until V8 collects them, in percent of those that are left. */
-const HEAP_GROWTH_PERCENT = 200;
 
 /**
  * Runs a process until SIGINT or SIGTERM, and returns its exit code: 0, 1 (it cannot run) or 78 (wrong configuration).
@@ -138,7 +137,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
  * Collects all garbage once, after the first interval in which the process has rested. Loading the program fills the
  * space of young objects, 64 MB in the image, which V8 otherwise keeps until it is busy. The collection takes up to a
  * second, so it waits while there is work. From then on V8 would collect the old objects of a busy process whenever
- * they have grown by a third, for a sixth of the CPU of its requests.
+ * they have grown by a third, for a sixth of the CPU of its requests: they may grow by twice what is left.
  */
 function collectAtRest(): void {
   let before = performance.eventLoopUtilization();
@@ -148,9 +147,9 @@ function collectAtRest(): void {
     before = now;
     if (utilization > REST_UTILIZATION) return;
     clearInterval(timer);
+    setFlagsFromString('--heap-growing-percent=200');
     setFlagsFromString('--expose-gc');
     runInNewContext('gc')({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   }, REST_MS).unref();
 }
 

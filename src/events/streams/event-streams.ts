@@ -80,7 +80,8 @@ export class EventQueue<Payload> {
    * Resolves once all live events have been taken or the queue has ended. Returns undefined if none can be taken now.
    */
   whenTaken(): Promise<void> | undefined {
-    return this.#isLive ? this.#whenEmpty(this.#live) : undefined;
+    const taken = () => this.#whenEmpty(this.#live);
+    return this.#isLive ? (this.whenDrained()?.then(taken) ?? taken()) : undefined;
   }
 
   /**
