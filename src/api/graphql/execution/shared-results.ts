@@ -123,10 +123,10 @@ export class SharedResults {
     );
   }
 
-  /** Returns the result for an event if it is there, has no errors and is short. */
+  /** Returns the result for an event if it is there, has no errors and is short: hundreds may be sent in one turn. */
   ready(event: object, key: string): ExecutionResult | undefined {
     const answer = this.#answers.get(event)?.get(key) ?? {};
-    const isShortText = (sharedOf(answer)?.text?.length ?? Number.POSITIVE_INFINITY) <= SLICE_LENGTH;
+    const isShortText = (sharedOf(answer)?.text?.length ?? Number.POSITIVE_INFINITY) <= SLICE_LENGTH / 8;
     return isShortText ? (answer as ExecutionResult) : undefined;
   }
 
