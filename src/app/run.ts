@@ -149,7 +149,6 @@ function collectAtRest(): void {
     clearInterval(timer);
     setFlagsFromString('--expose-gc');
     runInNewContext('gc')({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    // Set before, it would leave 20 MB more to the process at rest.
     setFlagsFromString('--heap-growing-percent=200');
   }, REST_MS).unref();
 }
