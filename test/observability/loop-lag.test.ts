@@ -24,9 +24,13 @@ it('D1-03: the metrics tell a stall of the event loop once, and measuring it wak
   };
   try {
     await lag();
-    const before = turns();
-    await delay(REST_MS);
-    expect(turns() - before).toBeLessThan(20);
+    // Other files of the process may have left timers that still end.
+    const turnsAtRest = async () => {
+      const before = turns();
+      await delay(REST_MS);
+      return turns() - before;
+    };
+    await expect.poll(turnsAtRest).toBeLessThan(20);
     await lag();
     await delay(200);
     const untilTick = performance.now() + STALL_MS;
