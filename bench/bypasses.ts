@@ -43,7 +43,7 @@ export async function measureBypasses(names: readonly string[], pairs: number): 
     if (row === undefined) throw new Error(`no bypass ${name}: one of ${NAMES.join(', ')}`);
     tell(`${name}, ${row} …`);
     const other = swapping(name, UNSEEN);
-    // Of the other ways, that one leaves alone what is swapped.
+    // Both sides resolve imports as Node does, or `swap.ts` would not see what it is to replace.
     const own = name === UNSEEN ? {} : swapping(UNSEEN);
     const measured = await measurePairs(SCENES[row], { own, other }, pairs);
     const gain = boundOf(measured.map(({ own: ours, other: library }) => library - ours));

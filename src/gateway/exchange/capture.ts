@@ -157,8 +157,8 @@ export class Capture {
 
   /**
    * Writes a further piece of a response that ends with its connection, of bytes that many responses share: the record
-   * refers to them, or to `recorded`, which is charged. The response object would cork and uncork the connection for
-   * each piece. Calls `onTaken` when the operating system has taken it, or the connection has closed.
+   * refers to them, or to `recorded`, which is charged. It goes to the connection itself, which the response object
+   * would cork and uncork for each piece. Calls `onTaken` when the operating system has taken it, or the connection has closed.
    */
   writeShared(bytes: Buffer, recorded?: SharedHold<Buffer>, held?: HeldMemory, onTaken?: () => void): void {
     const { socket } = this.#res;
