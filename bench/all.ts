@@ -12,8 +12,7 @@ import { measureImport } from './import.ts';
 import { commitNow, machine } from './lib/machine.ts';
 import { watchOthers } from './lib/process-stats.ts';
 import { print, type Table, tell } from './lib/report.ts';
-import { tableOf } from './peers/rows.ts';
-import { measurePeers } from './peers.ts';
+import { measurePeers, tablesOf } from './peers.ts';
 import { measureRealtime } from './realtime.ts';
 import { measureRecords } from './records.ts';
 import { measureRest } from './rest.ts';
@@ -28,7 +27,7 @@ const ACCOUNTS = 1_000_000;
 
 /** In the order in which they are measured. */
 const BENCHMARKS: Record<string, () => Promise<readonly Table[]>> = {
-  peers: async () => [tableOf([...(await measurePeers()).values()].flat())],
+  peers: async () => tablesOf(await measurePeers()),
   rest: async () => [await measureRest()],
   start: async () => [await measureStart(STORES), packagesTable()],
   accounts: async () => [await measureAccounts(STORES)],

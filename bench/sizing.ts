@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { EXAMPLES, sizeOf } from '../scripts/sizing-page.ts';
 import { portcullisStarts, requestOf, startUpstream } from './gateway/contenders.ts';
+import { atRate } from './lib/at-rate.ts';
 import { cpuMs, untilIdle } from './lib/process-stats.ts';
 import { readDemoFile } from './lib/product.ts';
 import { print } from './lib/report.ts';
@@ -10,19 +10,6 @@ import { emptyFolder, onEachStores } from './lib/world.ts';
 
 const SECONDS = 30;
 const WARM_UP = 20_000;
-
-/** Sends requests at a rate for some seconds, each on time whether or not those before it were answered. */
-async function atRate(rate: number, seconds: number, send: () => Promise<number>): Promise<void> {
-  const begun = performance.now();
-  const sent: Promise<number>[] = [];
-  for (let count = 0; count < rate * seconds; count += 1) {
-    const wait = begun + (count * 1_000) / rate - performance.now();
-    if (wait > 1) await delay(wait);
-    sent.push(send());
-  }
-  const wrong = (await Promise.all(sent)).filter((status) => status !== 200);
-  if (wrong.length > 0) throw new Error(`${wrong.length} of ${sent.length} were answered ${[...new Set(wrong)]}`);
-}
 
 // The small example of docs/operations/sizing.md, on a gateway in production: predicted and measured CPU.
 await using folder = await emptyFolder();
@@ -36,21 +23,21 @@ await onEachStores(['servers'], async (world) => {
   const { url, headers } = requestOf(server, token);
   const { origin, pathname, search } = new URL(url);
   const pool = new Pool(origin, { connections: 32 });
-  const status = async (asked: Parameters<Pool['request']>[0]) => {
+  const send = async (asked: Parameters<Pool['request']>[0]) => {
     const { statusCode, body } = await pool.request(asked);
     await body.dump();
-    return statusCode;
+    if (statusCode !== 200) throw new Error(`answered ${statusCode}`);
   };
   const grant = JSON.stringify({ grant_type: 'client_credentials', ...readDemoFile(world.dataDir).client });
   const ask = {
-    proxied: () => status({ method: 'GET', path: `${pathname}${search}`, headers }),
+    proxied: () => send({ method: 'GET', path: `${pathname}${search}`, headers }),
     token: () =>
-      status({ method: 'POST', path: '/v2/oauth/token', headers: { 'content-type': 'application/json' }, body: grant }),
+      send({ method: 'POST', path: '/v2/oauth/token', headers: { 'content-type': 'application/json' }, body: grant }),
   };
   const run = (seconds: number) =>
     Promise.all([
-      atRate(EXAMPLES.small.proxied, seconds, ask.proxied),
-      atRate(EXAMPLES.small.tokens, seconds, ask.token),
+      atRate(EXAMPLES.small.proxied, EXAMPLES.small.proxied * seconds, ask.proxied),
+      atRate(EXAMPLES.small.tokens, EXAMPLES.small.tokens * seconds, ask.token),
     ]);
   // As for docs/measured.md.
   await cpuOfLoad(server, { ...requestOf(server, token), connections: 32, requests: WARM_UP });

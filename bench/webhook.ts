@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
+import type { Effort } from './lib/pairs.ts';
 import { print, type Table } from './lib/report.ts';
 import { median } from './lib/statistics.ts';
 import { emptyFolder, onAllStores, onEachStores, type Stores, storesNamed } from './lib/world.ts';
-import { compare, type Effort, medianOf, type Result } from './webhook/measure.ts';
+import { compare, type Result } from './webhook/measure.ts';
 import { profile } from './webhook/profile.ts';
 
 const EFFORT: Effort = { pairs: 5, requests: 40_000, warmUp: 40_000 };
@@ -32,12 +33,12 @@ function speeds(results: readonly Result[]): Table {
     ],
     rows: results.map((result) => [
       result.contender.title,
-      medianOf(result, 'perSecond').toFixed(0),
-      median(result.ratios).toFixed(2),
-      `${Math.min(...result.ratios).toFixed(2)} to ${Math.max(...result.ratios).toFixed(2)}`,
-      medianOf(result, 'cpuUs').toFixed(0),
-      medianOf(result, 'p50').toFixed(1),
-      medianOf(result, 'p99').toFixed(1),
+      result.perSecond.toFixed(0),
+      median(result.speeds).toFixed(2),
+      `${Math.min(...result.speeds).toFixed(2)} to ${Math.max(...result.speeds).toFixed(2)}`,
+      result.cpuUs.toFixed(0),
+      result.p50.toFixed(1),
+      result.p99.toFixed(1),
     ]),
   };
 }
@@ -47,10 +48,10 @@ function aims(results: readonly Result[]): Table {
   if (!singly || !coalescing) throw new Error('the bare servers are the last two');
   const ofProduct = results.filter(({ contender }) => contender.title.startsWith('Portcullis'));
   const rows = ofProduct.map((result) => {
-    const ofSingly = result.ratios.map((ratio, index) => ratio / (singly.ratios[index] ?? Number.NaN));
+    const ofSingly = result.speeds.map((speed, index) => speed / (singly.speeds[index] ?? Number.NaN));
     const isEmbedded = result.contender.title.includes('embedded');
     const [most, least] = isEmbedded ? ['', ''] : ['at least 0.7', 'at least 2'];
-    return [result.contender.title, median(result.ratios).toFixed(2), most, median(ofSingly).toFixed(2), least];
+    return [result.contender.title, median(result.speeds).toFixed(2), most, median(ofSingly).toFixed(2), least];
   });
   return { head: ['Portcullis', '× coalescing', 'aim', '× a send for each request', 'aim'], rows };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
+import { atRate } from '../lib/at-rate.ts';
 
 const REGISTER = `mutation ($input: RegisterTransactionInput!) {
   registerTransaction(input: $input) { __typename }
@@ -33,9 +33,7 @@ interface NotifyOptions {
 export async function notifyAll({ url, webhook, ids, perSecond }: NotifyOptions): Promise<Map<string, number>> {
   const basic = Buffer.from(`${webhook.username}:${webhook.password}`).toString('base64');
   const answered = new Map<string, number>();
-  const startedAt = performance.now();
-  const notify = async (id: string, index: number) => {
-    await delay(Math.max(0, startedAt + (index * 1000) / perSecond - performance.now()));
+  const notify = async (id = '') => {
     const at = new Date().toISOString();
     const { statusCode, body } = await request(`${url}/v2/webhooks/custodial`, {
       method: 'POST',
@@ -46,7 +44,7 @@ export async function notifyAll({ url, webhook, ids, perSecond }: NotifyOptions)
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`refused: ${statusCode} ${text}`);
   };
-  await Promise.all(ids.map(notify));
+  await atRate(perSecond, ids.length, (index) => notify(ids[index]));
   return answered;
 }
 

@@ -1,5 +1,6 @@
 import { request } from 'undici';
-import { basedOn, type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { latenciesOf, paceOf } from '../lib/latency.ts';
+import { basedOn, type Effort, pairRounds, type Selection, type Summary, summaryOf } from '../lib/pairs.ts';
 import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
 import { databasesOf, type World } from '../lib/world.ts';
 import {
@@ -25,18 +26,15 @@ export interface Result extends Summary {
   idleMs: number;
 }
 
-/** Which contender is the base of the pairs, the bare server unless it is named, and which contenders are not measured. */
-interface Selection {
-  base?: RegExp;
-  without?: RegExp;
-}
-
-/** The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's. */
+/**
+ * The product on each of the worlds and its peers before one upstream, side by side; the last result is that of the base,
+ * the bare server unless another one is selected.
+ */
 export async function compare(
   worlds: readonly World[],
   folder: string,
   effort: Effort,
-  { base, without }: Selection = {},
+  selection?: Selection,
 ): Promise<Result[]> {
   await using servers = new AsyncDisposableStack();
   const upstream = await startUpstream(folder);
@@ -60,18 +58,25 @@ export async function compare(
   const [first] = contenders;
   if (first) contenders.splice(1, 0, withNewTokens(first));
   const common = contenders.find(({ token }) => token !== undefined)?.token ?? '';
-  const all = [...contenders, bare].filter(({ title }) => !without?.test(title));
+  const pairing = basedOn([...contenders, bare], bare, selection);
+  const all = [...pairing.contenders, pairing.base];
   for (const contender of all) await check(contender, contender.token ?? common);
-  const run = ({ server, token = common, isTokenNew }: Contender, requests: number) => {
+  const run = ({ server, token = common, isTokenNew }: Contender, requests: number, perSecond?: number) => {
     const tokenSecret = isTokenNew ? { tokenSecret: SIGNING_SECRET } : {};
-    return cpuOfLoad(server, { ...requestOf(server, token), ...tokenSecret, connections: CONNECTIONS, requests });
+    return cpuOfLoad(server, {
+      ...requestOf(server, token),
+      ...tokenSecret,
+      ...paceOf(CONNECTIONS, perSecond),
+      requests,
+    });
   };
-  const rounds = await pairRounds({ ...basedOn(all, bare, base), effort, run });
+  const rounds = await pairRounds({ ...pairing, effort, run });
+  const latencies = await latenciesOf(rounds, effort.latency, run);
   const idle = await idleCpuOf(all.map(({ server }) => server));
   return all.map((contender, index) => ({
     contender,
     idleMs: idle[index] ?? 0,
-    ...summaryOf(rounds.get(contender) ?? []),
+    ...summaryOf(rounds.get(contender) ?? [], latencies.get(contender)),
   }));
 }
 

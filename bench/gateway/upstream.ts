@@ -12,7 +12,10 @@ const BODY = JSON.stringify({
   })),
 });
 
+/** Longer than a gateway rests between two rounds: `http.Agent` may send a request just as its connection is closed. */
+const KEEP_ALIVE_MS = 300_000;
+
 /** Run as a process of its own: the service behind each of the gateways. */
-createServer((_req, res) => {
+createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (_req, res) => {
   res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(BODY) }).end(BODY);
 }).listen(gatewayOptions().port, '127.0.0.1');

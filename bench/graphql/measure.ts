@@ -1,8 +1,18 @@
 import { type PostgresClient, withPostgres } from '../../test/support/services/pg-client.ts';
-import { type Effort, type PairedRound, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { type Latency, latenciesOf, paceOf } from '../lib/latency.ts';
+import type { Load } from '../lib/load.ts';
+import {
+  basedOn,
+  type Effort,
+  type PairedRound,
+  pairRounds,
+  type Selection,
+  type Summary,
+  summaryOf,
+} from '../lib/pairs.ts';
 import { cpuOfLoad, idleCpuOf, type Round } from '../lib/round.ts';
 import { runLoad } from '../lib/run-script.ts';
-import { mean, median } from '../lib/statistics.ts';
+import { median } from '../lib/statistics.ts';
 import { assertSameData } from './check.ts';
 import { type Contender, PEER_KINDS, requestOf, startPeer, startPortcullis } from './contenders.ts';
 import type { FilledWorld } from './fill.ts';
@@ -13,7 +23,6 @@ const BEFORE_ROUND = 100;
 
 export interface Result extends Summary {
   contender: Contender;
-  perSecond: number;
   /** Of each pair: the product's CPU by this contender's. */
   productBy: number[];
   /** The same of the requests a second. */
@@ -26,7 +35,6 @@ export interface Result extends Summary {
 
 interface GraphqlRound extends Round {
   postgresUs: number;
-  perSecond: number;
 }
 
 /** The results of so many connections, the product's last. */
@@ -40,6 +48,7 @@ export async function compare(
   world: FilledWorld,
   connections: readonly number[],
   effort: Effort,
+  selection?: Selection,
 ): Promise<Comparison[]> {
   await using servers = new AsyncDisposableStack();
   const started = async (starting: Promise<Contender>) => {
@@ -50,48 +59,41 @@ export async function compare(
   const product = await started(startPortcullis(world));
   const peers: Contender[] = [];
   for (const kind of PEER_KINDS) peers.push(await started(startPeer(kind, world, product.token ?? '')));
-  const all = [...peers, product];
+  const pairing = basedOn([...peers, product], product, selection);
+  const all = [...pairing.contenders, pairing.base];
   await assertSameData(all);
   const idle = await idleCpuOf(all.map(({ server }) => server));
   const comparisons: Comparison[] = [];
   await withPostgres(world.servers.DATABASE_URL ?? '', async (client) => {
     for (const count of connections) {
-      const run = (contender: Contender, requests: number) => roundOf(contender, client, count, requests);
-      const rounds = await pairRounds({ contenders: peers, base: product, effort, run });
-      const results = all.map((contender, index) => resultOf(contender, rounds.get(contender) ?? [], idle[index] ?? 0));
+      const run = (contender: Contender, requests: number, perSecond?: number) =>
+        roundOf(contender, client, { ...requestOf(contender), ...paceOf(count, perSecond), requests });
+      const rounds = await pairRounds({ ...pairing, effort, run });
+      const latencies = await latenciesOf(rounds, effort.latency, run);
+      const results = all.map((contender, index) => ({
+        ...resultOf(contender, rounds.get(contender) ?? [], latencies.get(contender)),
+        idleMs: idle[index] ?? 0,
+      }));
       comparisons.push({ connections: count, results });
     }
   });
   return comparisons;
 }
 
-function resultOf(contender: Contender, rounds: readonly PairedRound<GraphqlRound>[], idleMs: number): Result {
+function resultOf(contender: Contender, rounds: readonly PairedRound<GraphqlRound>[], latency?: Latency) {
   return {
     contender,
-    ...summaryOf(rounds),
-    perSecond: median(rounds.map(({ perSecond }) => perSecond)),
+    ...summaryOf(rounds, latency),
     productBy: rounds.map(({ cpuUs, baseUs }) => baseUs / cpuUs),
     perSecondBy: rounds.map(({ perSecond, base }) => base.perSecond / perSecond),
     postgresUs: median(rounds.map(({ postgresUs }) => postgresUs)),
-    idleMs,
   };
 }
 
-async function roundOf(
-  contender: Contender,
-  client: PostgresClient,
-  connections: number,
-  requests: number,
-): Promise<GraphqlRound> {
-  const load = { ...requestOf(contender), connections };
+async function roundOf(contender: Contender, client: PostgresClient, load: Load): Promise<GraphqlRound> {
   await runLoad({ ...load, requests: BEFORE_ROUND });
   const before = await backendCpu(client, contender.kind);
-  const round = await cpuOfLoad(contender.server, { ...load, requests });
+  const round = await cpuOfLoad(contender.server, load);
   const after = await backendCpu(client, contender.kind);
-  return {
-    ...round,
-    postgresUs: (spentBetween(before, after) * 1000) / requests,
-    // Each connection has always one request under way.
-    perSecond: (connections * 1000) / mean(round.latencies),
-  };
+  return { ...round, postgresUs: (spentBetween(before, after) * 1000) / load.requests };
 }

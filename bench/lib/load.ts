@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
+import { atRate } from './at-rate.ts';
 import { type Callers, callerTokens, tokenSigner } from './callers.ts';
 
-/** What a load generator sends: the same request again and again, one after another on each keep-alive connection. */
+/** What a load generator sends: the same request again and again, over keep-alive connections. */
 export interface Load {
   url: string;
   method: 'GET' | 'POST';
@@ -10,6 +11,8 @@ export interface Load {
   body?: string;
   connections: number;
   requests: number;
+  /** At this even rate, over at most so many connections; otherwise one request after another on each connection. */
+  perSecond?: number;
   /** Where no two requests may have the same bearer token: the secret that each is signed with. */
   tokenSecret?: string;
   /** With `tokenSecret`: requests are of so many clients in turn, each with one token. */
@@ -17,11 +20,11 @@ export interface Load {
 }
 
 /**
- * Run as a process of its own, with a `Load` as JSON: prints the milliseconds from each request to the end of its answer
- * as a JSON array, and fails at the first answer that is not a 200.
+ * Run as a process of its own, with a `Load` as JSON: prints the milliseconds from each request, or from when it was due,
+ * to the end of its answer as a JSON array, and fails at the first answer that is not a 200.
  */
 async function load(asked: Load): Promise<void> {
-  const { url, method, headers, body = '', connections, requests, tokenSecret, callers } = asked;
+  const { url, method, headers, body = '', connections, requests, perSecond, tokenSecret, callers } = asked;
   const { origin, pathname, search } = new URL(url);
   const pool = new Pool(origin, { connections, pipelining: 1 });
   const request = { method, path: `${pathname}${search}`, headers, body: method === 'GET' ? null : body };
@@ -32,19 +35,21 @@ async function load(asked: Load): Promise<void> {
         ? withNewTokens(request, tokenSecret)
         : inTurn(request, callerTokens(request.headers.authorization ?? '', tokenSecret, callers));
   const latencies: number[] = [];
-  let left = requests;
-  const lane = async () => {
-    while (left > 0) {
-      left -= 1;
-      const sent = next();
-      const from = performance.now();
-      const answer = await pool.request(sent);
-      if (answer.statusCode !== 200) throw new Error(`answered ${answer.statusCode}: ${await answer.body.text()}`);
-      await answer.body.dump();
-      latencies.push(performance.now() - from);
-    }
+  const ask = async (dueAt?: number) => {
+    const sent = next();
+    const from = dueAt ?? performance.now();
+    const answer = await pool.request(sent);
+    if (answer.statusCode !== 200) throw new Error(`answered ${answer.statusCode}: ${await answer.body.text()}`);
+    await answer.body.dump();
+    latencies.push(performance.now() - from);
   };
-  await Promise.all(Array.from({ length: connections }, lane));
+  if (perSecond === undefined) {
+    let left = requests;
+    const lane = async () => {
+      while (left-- > 0) await ask();
+    };
+    await Promise.all(Array.from({ length: connections }, lane));
+  } else await atRate(perSecond, requests, (_, dueAt) => ask(dueAt));
   await pool.close();
   process.stdout.write(JSON.stringify(latencies));
 }

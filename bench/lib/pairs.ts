@@ -1,3 +1,4 @@
+import type { Latency, LatencyEffort } from './latency.ts';
 import { tell } from './report.ts';
 import type { Round } from './round.ts';
 import { median, percentile } from './statistics.ts';
@@ -6,6 +7,15 @@ export interface Effort {
   pairs: number;
   requests: number;
   warmUp: number;
+  /** How latencies at a share of the full load are measured; they are not where this is missing. */
+  latency?: LatencyEffort | undefined;
+}
+
+/** Which contender is the base of the pairs, the usual one unless it is named, and which contenders are measured. */
+export interface Selection {
+  base?: RegExp;
+  without?: RegExp | undefined;
+  only?: RegExp | undefined;
 }
 
 /** A round, and the base's beside it. */
@@ -23,6 +33,8 @@ export interface Summary {
   /** Milliseconds. */
   p50: number;
   p99: number;
+  perSecond: number;
+  latency?: Latency | undefined;
 }
 
 interface Pairing<Contender, Ran extends Round> {
@@ -31,7 +43,7 @@ interface Pairing<Contender, Ran extends Round> {
   /** What the others are measured against. */
   base: Contender;
   effort: Effort;
-  run(contender: Contender, requests: number): Promise<Ran>;
+  run(contender: NoInfer<Contender>, requests: number): Promise<Ran>;
 }
 
 /** After a warm-up of all, each contender's round stands before one of the base's; pairs go round in turn. */
@@ -56,14 +68,15 @@ export async function pairRounds<Contender extends { title: string }, Ran extend
   return results;
 }
 
-/** Of all contenders the one that `title` names, or else `usual`, as the base of the others. */
+/** Of all contenders those that are selected: the base, and the others. */
 export function basedOn<Contender extends { title: string }>(
   all: readonly Contender[],
   usual: Contender,
-  title?: RegExp,
+  { base: named, without, only }: Selection = {},
 ): { base: Contender; contenders: Contender[] } {
-  const base = all.find((contender) => title?.test(contender.title)) ?? usual;
-  return { base, contenders: all.filter((contender) => contender !== base) };
+  const selected = all.filter(({ title }) => !without?.test(title) && (only?.test(title) ?? true));
+  const base = selected.find(({ title }) => named?.test(title)) ?? usual;
+  return { base, contenders: selected.filter((contender) => contender !== base) };
 }
 
 /** Runs each in turn; names those that fail and returns the others. */
@@ -84,12 +97,14 @@ export async function runEach<Contender extends { title: string }>(
 }
 
 /** What a contender's rounds come to. */
-export function summaryOf(rounds: readonly PairedRound[]): Summary {
+export function summaryOf(rounds: readonly PairedRound[], latency?: Latency): Summary {
   return {
     cpuUs: median(rounds.map(({ cpuUs }) => cpuUs)),
     ratios: rounds.map(({ cpuUs, baseUs }) => cpuUs / baseUs),
     p50: median(rounds.map(({ latencies }) => percentile(latencies, 0.5))),
     p99: median(rounds.map(({ latencies }) => percentile(latencies, 0.99))),
+    perSecond: median(rounds.map(({ perSecond }) => perSecond)),
+    latency,
   };
 }
 

@@ -4,6 +4,7 @@ import type { Load } from './load.ts';
 import { cpuMs } from './process-stats.ts';
 import type { Server } from './product.ts';
 import { runLoad } from './run-script.ts';
+import { mean } from './statistics.ts';
 
 /** What a server does after its last answer, such as writing audit records, belongs to the round. */
 const SETTLE_MS = 700;
@@ -13,6 +14,7 @@ export interface Round {
   cpuUs: number;
   /** Milliseconds that each answer took. */
   latencies: number[];
+  perSecond: number;
 }
 
 const IDLE_AFTER_MS = 2_000;
@@ -35,5 +37,10 @@ export async function cpuOfLoad({ pid }: Server, load: Load): Promise<Round> {
   const before = cpuMs(pid);
   const latencies = await runLoad(load);
   await delay(SETTLE_MS);
-  return { cpuUs: ((cpuMs(pid) - before) * 1000) / load.requests, latencies };
+  return {
+    cpuUs: ((cpuMs(pid) - before) * 1000) / load.requests,
+    latencies,
+    // Without a rate, each connection has always one request under way.
+    perSecond: load.perSecond ?? (load.connections * 1000) / mean(latencies),
+  };
 }

@@ -15,7 +15,7 @@ export async function runScript(script: string, argument: unknown, env = process
   return JSON.parse(printed);
 }
 
-/** Sends a load from a process of its own; gives the milliseconds that each answer took. */
+/** Sends a load from a process of its own; gives the milliseconds that each answer took, from when it was due if the load has a rate. */
 export async function runLoad(load: Load): Promise<number[]> {
   return (await runScript(LOAD, load)) as number[];
 }

@@ -3,7 +3,8 @@ import { type RecordedName, startPeer, startRecorded, startUpstream } from '../g
 import { compare as compareGateway } from '../gateway/measure.ts';
 import { onFilledWorld } from '../graphql/fill.ts';
 import { compare as compareGraphql } from '../graphql/measure.ts';
-import type { Effort } from '../lib/pairs.ts';
+import type { LatencyEffort } from '../lib/latency.ts';
+import type { Effort, Selection, Summary } from '../lib/pairs.ts';
 import { memoryMb } from '../lib/process-stats.ts';
 import type { Server } from '../lib/product.ts';
 import { tell } from '../lib/report.ts';
@@ -18,13 +19,17 @@ import { SETTLE_MS, startRole } from '../rest.ts';
 import { startOnce } from '../start/measure.ts';
 import { measureStarts } from '../start.ts';
 import { compare as compareTokens } from '../tokens/measure.ts';
-import { compare as compareWebhook, medianOf } from '../webhook/measure.ts';
+import { compare as compareWebhook } from '../webhook/measure.ts';
 import type { Measured, Question } from './rows.ts';
 
 /** How many pairs, and instead of a question's own number how many requests a round and a warm-up have. */
 export interface Size {
   pairs: number;
-  requests?: number;
+  requests?: number | undefined;
+  /** What `AT_A_SHARE` also measures, with the same processes. */
+  latency?: LatencyEffort | undefined;
+  /** Those that have latencies, in the setting that has them, and no others. */
+  onlyLatency?: boolean;
 }
 
 const PRODUCT = /^Portcullis/;
@@ -35,6 +40,10 @@ const EVENTS = { count: 40, perSecond: 20 };
 const REST_MS = 10_000;
 /** Those that start and rest beside the product; each of them also with a record of each request. */
 const GATEWAYS: readonly RecordedName[] = ['bare', 'fastify', 'express'];
+
+/** Whose latencies are measured: the product's in production, and those of programs that keep as much. */
+const KEEPS_RECORDS = /^Portcullis|record/;
+const LATENCY_ROUNDS = 3;
 
 /** What is asked, in order. */
 export const QUESTIONS = {
@@ -47,8 +56,28 @@ export const QUESTIONS = {
   rest,
 } satisfies Record<string, (size: Size) => Promise<Question[]>>;
 
-function effortOf({ pairs, requests: given }: Size, requests: number, warmUp: number): Effort {
-  return { pairs, requests: given ?? requests, warmUp: given ?? warmUp };
+/** The questions that have latencies at a share of the load. */
+export const AT_A_SHARE = ['proxied-get', 'graphql-page', 'token', 'webhook'] as const;
+
+/** The size with latencies as well, or with nothing but what they need. */
+export function withLatency(size: Size, onlyLatency: boolean): Size {
+  const { pairs, requests } = size;
+  const length = requests === undefined ? { requests: 5_000, seconds: 5 } : { requests, seconds: 0 };
+  const rounds = Math.min(pairs, LATENCY_ROUNDS);
+  const latency = { of: KEEPS_RECORDS, rounds, ...length, mostSeconds: 15 };
+  return { ...size, ...(onlyLatency ? { pairs: rounds } : {}), latency, onlyLatency };
+}
+
+function effortOf({ pairs, requests: given, latency }: Size, requests: number, warmUp: number): Effort {
+  return { pairs, requests: given ?? requests, warmUp: given ?? warmUp, latency };
+}
+
+function selectionOf({ onlyLatency }: Size): Selection {
+  return { base: PRODUCT, only: onlyLatency ? KEEPS_RECORDS : undefined };
+}
+
+function byCpu({ contender: { title }, cpuUs, ratios, latency }: Summary & { contender: { title: string } }): Measured {
+  return { title, figure: cpuUs, ratios, latency };
 }
 
 /** The product in each of its two settings beside the same peers, each in pairs of its own. */
@@ -58,11 +87,13 @@ async function proxiedGet(size: Size): Promise<Question[]> {
     ['limits counted in the process', IN_THE_PROCESS, / in production$| token new$/],
     ['in production', IN_PRODUCTION, / in the process$| token new$/],
   ] as const) {
+    const latency = base === IN_PRODUCTION ? size.latency : undefined;
+    if (size.onlyLatency && base !== IN_PRODUCTION) continue;
+    const effort = effortOf({ ...size, latency }, 6_000, 15_000);
     const results = await onServers((world, folder) =>
-      compareGateway([world], folder, effortOf(size, 6_000, 15_000), { base, without }),
+      compareGateway([world], folder, effort, { ...selectionOf(size), base, without }),
     );
-    const measured = results.map(({ contender: { title }, cpuUs, ratios }) => ({ title, figure: cpuUs, ratios }));
-    questions.push(question(`proxied GET, ${setting}: µs of CPU`, measured, base));
+    questions.push(question(`proxied GET, ${setting}: µs of CPU`, results.map(byCpu), base));
   }
   return questions;
 }
@@ -70,9 +101,13 @@ async function proxiedGet(size: Size): Promise<Question[]> {
 async function graphqlPage(size: Size): Promise<Question[]> {
   const questions: Question[] = [];
   await onFilledWorld(async (world) => {
-    for (const { connections, results } of await compareGraphql(world, [16], effortOf(size, 1_000, 1_500))) {
-      const measured = results.map(({ contender: { title }, cpuUs, ratios }) => ({ title, figure: cpuUs, ratios }));
-      questions.push(question(`GraphQL page, ${connections} connections: µs of CPU`, measured));
+    for (const { connections, results } of await compareGraphql(
+      world,
+      [16],
+      effortOf(size, 1_000, 1_500),
+      selectionOf(size),
+    )) {
+      questions.push(question(`GraphQL page, ${connections} connections: µs of CPU`, results.map(byCpu)));
     }
   });
   return questions;
@@ -80,21 +115,22 @@ async function graphqlPage(size: Size): Promise<Question[]> {
 
 async function token(size: Size): Promise<Question[]> {
   const results = await onServers((world, folder) =>
-    compareTokens([world], folder, effortOf(size, 3_000, 15_000), PRODUCT),
+    compareTokens([world], folder, effortOf(size, 3_000, 15_000), selectionOf(size)),
   );
-  const measured = results.map(({ contender: { title }, cpuUs, ratios }) => ({ title, figure: cpuUs, ratios }));
-  return [question('token, client credentials: µs of CPU', measured)];
+  return [question('token, client credentials: µs of CPU', results.map(byCpu))];
 }
 
 /** By the time of a request at full load, the inverse of requests a second, so that less is better here too. */
 async function webhook(size: Size): Promise<Question[]> {
   const results = await onServers((world, folder) =>
-    compareWebhook([world], world, folder, effortOf(size, 15_000, 15_000), PRODUCT),
+    compareWebhook([world], world, folder, effortOf(size, 15_000, 15_000), selectionOf(size)),
   );
-  const measured = results.map((result) => ({
-    title: result.contender.title,
-    figure: 1e6 / medianOf(result, 'perSecond'),
-    ratios: result.ratios.map((ratio) => 1 / ratio),
+  const measured = results.map(({ contender: { title }, perSecond, speeds, ratios, latency }) => ({
+    title,
+    figure: 1e6 / perSecond,
+    ratios: speeds.map((speed) => 1 / speed),
+    cpuRatios: ratios,
+    latency,
   }));
   return [question('webhook into two topics, 64 connections: µs of time', measured)];
 }

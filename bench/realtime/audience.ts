@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { atRate } from '../lib/at-rate.ts';
 import { percentile } from '../lib/statistics.ts';
 import { openSse } from './sse-client.ts';
 import { openSocket } from './ws-client.ts';
@@ -108,13 +108,11 @@ class Listeners {
       () => this.#complete.reject(new Error(`${this.#latencies.length} of ${this.#expected} updates came`)),
       LAST_DELIVERY_MS + (ids.length * 1_000) / perSecond,
     );
-    const startedAt = performance.now();
-    const one = async (id: string, index: number) => {
-      await delay(Math.max(0, startedAt + (index * 1_000) / perSecond - performance.now()));
+    const one = async (id = '') => {
       this.#publishedAt.set(id, performance.now());
       await this.#send(id, status);
     };
-    await Promise.all([...ids.map(one), this.#complete.promise]);
+    await Promise.all([atRate(perSecond, ids.length, (index) => one(ids[index])), this.#complete.promise]);
     clearTimeout(timeout);
     const [p50, p99] = [percentile(this.#latencies, 0.5), percentile(this.#latencies, 0.99)];
     return { deliveries: this.#latencies.length, p50, p99 };

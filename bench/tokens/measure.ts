@@ -1,4 +1,5 @@
-import { basedOn, type Effort, type PairedRound, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { latenciesOf, paceOf } from '../lib/latency.ts';
+import { basedOn, type Effort, pairRounds, type Selection, type Summary, summaryOf } from '../lib/pairs.ts';
 import { tell } from '../lib/report.ts';
 import { cpuOfLoad, type Round } from '../lib/round.ts';
 import { databasesOf, type World } from '../lib/world.ts';
@@ -17,14 +18,14 @@ export interface Result extends Summary {
 }
 
 /**
- * The product on each of the worlds and its peers, side by side; the last result is the bare server's, which the others
- * are measured against unless `baseTitle` names another one.
+ * The product on each of the worlds and its peers, side by side; the last result is that of the base, the bare server
+ * unless another one is selected.
  */
 export async function compare(
   worlds: readonly World[],
   folder: string,
   effort: Effort,
-  baseTitle?: RegExp,
+  selection?: Selection,
 ): Promise<Result[]> {
   await using servers = new AsyncDisposableStack();
   const started = async (starting: Promise<Contender>) => {
@@ -40,15 +41,19 @@ export async function compare(
     for (const name of RECORDED) contenders.push(await started(startPeer(name, folder, url)));
   }
   const refreshes = new Map<Contender, boolean>();
-  const all = [...contenders, bare];
+  const pairing = basedOn([...contenders, bare], bare, selection);
+  const all = [...pairing.contenders, pairing.base];
   for (const contender of all) refreshes.set(contender, await checked(contender));
-  const rounds = await pairRounds({
-    ...basedOn(all, bare, baseTitle),
-    effort,
-    run: (contender: Contender, requests) => runRound(contender, requests),
-  });
+  const rounds = await pairRounds({ ...pairing, effort, run: runRound });
+  const latencies = await latenciesOf(rounds, effort.latency, runRound);
   return all.map((contender) => {
-    return resultOf(contender, refreshes.get(contender) ?? false, rounds.get(contender) ?? []);
+    const measured = rounds.get(contender) ?? [];
+    return {
+      contender,
+      refreshes: refreshes.get(contender) ?? false,
+      ...summaryOf(measured, latencies.get(contender)),
+      rounds: measured.map(({ cpuUs }) => cpuUs),
+    };
   });
 }
 
@@ -59,13 +64,13 @@ async function checked(contender: Contender): Promise<boolean> {
   return refreshes;
 }
 
-/** One round of a contender's token requests. */
-export function runRound({ server, request }: Pick<Contender, 'server' | 'request'>, requests: number): Promise<Round> {
+/** One round of a contender's token requests, at a rate if there is one. */
+export function runRound(
+  { server, request }: Pick<Contender, 'server' | 'request'>,
+  requests: number,
+  perSecond?: number,
+): Promise<Round> {
   const { url, headers, body, clientSecret } = request;
-  const load = { url, method: 'POST' as const, headers, body: body(clientSecret), connections: CONNECTIONS, requests };
-  return cpuOfLoad(server, load);
-}
-
-function resultOf(contender: Contender, refreshes: boolean, rounds: readonly PairedRound[]): Result {
-  return { contender, refreshes, ...summaryOf(rounds), rounds: rounds.map(({ cpuUs }) => cpuUs) };
+  const asked = { url, method: 'POST' as const, headers, body: body(clientSecret) };
+  return cpuOfLoad(server, { ...asked, ...paceOf(CONNECTIONS, perSecond), requests });
 }

@@ -1,9 +1,10 @@
+import type { Effort } from '../lib/pairs.ts';
 import { profileProduct, profileServer } from '../lib/profile.ts';
 import type { Table } from '../lib/report.ts';
 import { deleteTopics } from '../lib/topics.ts';
 import { emptyFolder, type World } from '../lib/world.ts';
 import { askedOf, prepared, startBare } from './contenders.ts';
-import { type Effort, roundsOf } from './measure.ts';
+import { roundsOf } from './measure.ts';
 
 /** Where the product spends its time on notifications, once it is warm, and on servers the floor beside it. */
 export async function profile(world: World, { requests, warmUp }: Effort): Promise<Table[]> {
