@@ -147,7 +147,8 @@ export function maskBody(
   const mayHide = () =>
     mayHavePassword(text) || (truncated && mayCutLabel(text)) || secrets.mayHide(text, mask === maskJsonText);
   if (isWhole && !names?.size && !mayHide()) return cut(text, maxBytes);
-  return cut(mask(text, { names, secrets, maxLength: maxBytes }), maxBytes);
+  // Documents within the text have been written again, so that a value that was escaped may be legible now.
+  return cut(maskValues(mask(text, { names, secrets, maxLength: maxBytes })), maxBytes);
 }
 
 function maskOf(contentType: string | undefined, body: Buffer | string, secrets: SecretNames): Mask | undefined {

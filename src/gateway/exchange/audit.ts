@@ -90,7 +90,7 @@ function bodyText(
 ): string | null {
   if (text !== undefined) return storedText(text);
   const { content, truncated } = captured;
-  return storedText(maskBody(type, content, { ...how, maxBytes: MAX_BODY_BYTES, truncated, names }));
+  return maskBody(type, content, { ...how, maxBytes: MAX_BODY_BYTES, truncated, names })?.toWellFormed() || null;
 }
 
 function storedText(masked: string | null | undefined, maxBytes = MAX_BODY_BYTES): string | null {
