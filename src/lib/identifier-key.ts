@@ -104,18 +104,16 @@ export function trimmed(text: string): string {
  */
 export function identifierKey(text: string): string {
   if (ASCII.test(text)) return trimmed(text).slice(0, MOST).toLowerCase();
-  const visible = firstOf(trimmed(text.replace(INVISIBLE, '')));
+  const all = trimmed(text.replace(INVISIBLE, ''));
+  const visible =
+    all.length > MOST
+      ? Array.from(all.slice(0, 2 * MOST))
+          .slice(0, MOST)
+          .join('')
+      : all;
   if (RECENT.test(visible)) return fold(visible);
   // Folding can bring letters together that NFC composes.
   return fold(visible.normalize()).normalize();
-}
-
-function firstOf(text: string): string {
-  return text.length > MOST
-    ? Array.from(text.slice(0, 2 * MOST))
-        .slice(0, MOST)
-        .join('')
-    : text;
 }
 
 function fold(text: string): string {

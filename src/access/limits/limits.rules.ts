@@ -63,7 +63,16 @@ export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs:
   const rates = usesOf(RATES);
   const quota = usesOf([QUOTA]);
   const tightest = rates.length > 0 ? [{ ...rates.reduce(stricterOf), names: TIGHTEST }] : [];
-  const headers = [...rates, ...tightest, ...quota].flatMap(headersOf);
+  const headers = [...rates, ...tightest, ...quota].flatMap(
+    ({ names: [nameOfLimit, nameOfLeft, nameOfReset], limit, left, reset }) => [
+      nameOfLimit,
+      String(limit),
+      nameOfLeft,
+      String(left),
+      nameOfReset,
+      String(reset),
+    ],
+  );
   if (counted.outcome === 'counted') return { headers };
   const usedUp = [...rates, ...quota].filter(isUsedUp);
   const retryAfterSeconds = Math.max(1, ...usedUp.map(({ reset }) => reset));
@@ -78,8 +87,4 @@ function isUsedUp({ left }: LimitUse): boolean {
 
 function stricterOf(first: LimitUse, second: LimitUse): LimitUse {
   return second.left < first.left || (second.left === first.left && second.reset >= first.reset) ? second : first;
-}
-
-function headersOf({ names: [nameOfLimit, nameOfLeft, nameOfReset], limit, left, reset }: LimitUse): string[] {
-  return [nameOfLimit, String(limit), nameOfLeft, String(left), nameOfReset, String(reset)];
 }

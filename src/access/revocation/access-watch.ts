@@ -64,10 +64,11 @@ export class AccessWatch {
    */
   async apply(changes: readonly AccessChange[]): Promise<void> {
     const changed = new Set<Watcher>();
-    for (const change of changes) {
-      for (const watcher of this.#watchers.get(keyOf(change)) ?? []) {
+    for (const { kind, subject, item } of changes) {
+      const key = kind === 'client' ? `client:${subject}` : endKey(kind, subject, item ?? '');
+      for (const watcher of this.#watchers.get(key) ?? []) {
         // A revoked session or token is final; a change of a client may concern something else.
-        if (change.kind === 'client') changed.add(watcher);
+        if (kind === 'client') changed.add(watcher);
         else void this.#end(watcher, 'revoked');
       }
     }
@@ -132,10 +133,6 @@ function keysOf(principal: Principal): string[] {
   const client = principal.clientId?.toLowerCase();
   // A token without a client gets an empty client id, so that it can be removed like all others.
   return [`client:${client ?? ''}`, ...endKeysOf(client, principal)];
-}
-
-function keyOf({ kind, subject, item }: AccessChange): string {
-  return kind === 'client' ? `client:${subject}` : endKey(kind, subject, item ?? '');
 }
 
 /**

@@ -173,7 +173,17 @@ async function insertConsoleClient(db: Db, { node_id: nodeId, console_client_id:
 
 async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<void> {
   const scoped = db.forNode(demo.node_id);
-  const accounts = demoAccounts(demo);
+  // 25 active ones and two deleted ones.
+  const accounts = [
+    account(demo.account_id, 0, FIRST_ACCOUNT.name, 'organisation'),
+    ...Array.from({ length: ACCOUNTS - 1 }, (_, index) =>
+      account(randomUUID(), index + 1, `Customer ${index + 1}`, 'customer-segregated'),
+    ),
+    ...Array.from({ length: DELETED_ACCOUNTS }, (_, index) => {
+      const gone = account(randomUUID(), ACCOUNTS + index, `Former customer ${index + 1}`, 'customer-segregated');
+      return { ...gone, status: 3, deleted_at: gone.updated_at };
+    }),
+  ];
   await scoped.run((k) => k.insertInto('accounts').values(accounts));
   const wallets = [
     wallet(demo.wallet_id, demo.account_id, chainId),
@@ -215,20 +225,6 @@ const DAY_MS = 24 * 3600 * 1000;
 
 /** The name and time by which the demo's first account is distinguished from accounts that an operator creates. */
 const FIRST_ACCOUNT = { name: 'Acme Treasury', created_at: new Date(FIRST_DAY_MS).toISOString() };
-
-/** Returns the accounts of the demo tenant: 25 active ones and two deleted ones. */
-function demoAccounts(demo: Demo) {
-  return [
-    account(demo.account_id, 0, FIRST_ACCOUNT.name, 'organisation'),
-    ...Array.from({ length: ACCOUNTS - 1 }, (_, index) =>
-      account(randomUUID(), index + 1, `Customer ${index + 1}`, 'customer-segregated'),
-    ),
-    ...Array.from({ length: DELETED_ACCOUNTS }, (_, index) => {
-      const gone = account(randomUUID(), ACCOUNTS + index, `Former customer ${index + 1}`, 'customer-segregated');
-      return { ...gone, status: 3, deleted_at: gone.updated_at };
-    }),
-  ];
-}
 
 /** Returns a wallet row that was created on the demo's first day. */
 function wallet(id: string, accountId: string, chainId: string) {

@@ -1,5 +1,5 @@
 import { parseReferenceChange } from '../../features/reference/reference.input.ts';
-import { type LoadCounts, loadReference } from '../../features/reference/reference-file.service.ts';
+import { loadReference } from '../../features/reference/reference-file.service.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import {
@@ -99,17 +99,12 @@ export const referenceLoad: CommandBody = {
     const { lines, applied, rejected } = counts;
     const waiting = await reference.waiting();
     if (!json) printError(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
-    const exit = answer({ lines, applied, waiting, rejected, rejections, dropped }, summary(counts, waiting));
+    const summary = [
+      `${counted(lines)} lines: ${counted(applied)} rows written`,
+      ...(rejected > 0 ? [`${counted(rejected)} invalid lines`] : []),
+      ...(waiting > 0 ? [`${counted(waiting)} rows wait for parents`] : []),
+    ];
+    const exit = answer({ lines, applied, waiting, rejected, rejections, dropped }, `${summary.join(', ')}.\n`);
     return rejected + dropped.length > 0 ? EXIT_FAILED : exit;
   },
 };
-
-function summary({ lines, applied, rejected }: LoadCounts, waiting: number): string {
-  return [
-    `${counted(lines)} lines: ${counted(applied)} rows written`,
-    ...(rejected > 0 ? [`${counted(rejected)} invalid lines`] : []),
-    ...(waiting > 0 ? [`${counted(waiting)} rows wait for parents`] : []),
-  ]
-    .join(', ')
-    .concat('.\n');
-}

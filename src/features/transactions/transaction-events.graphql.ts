@@ -8,7 +8,7 @@ import {
 } from '../../api/graphql/kit/resolvers.ts';
 import type { LoggedEvent } from '../../events/streams/event-log.ts';
 import { searchInput, textInput } from '../../lib/input.ts';
-import { compareInstants, type Instant, parseInstant } from '../../lib/instants.ts';
+import { compareInstants, parseInstant } from '../../lib/instants.ts';
 import { orNotFound } from '../../platform/errors.ts';
 import { STATUS, type TransactionCollection, type TransactionSnapshot } from '../../tables/transaction-content.ts';
 import type { TransactionFilter } from './transaction-pages.service.ts';
@@ -186,12 +186,11 @@ function isSelected(filter: TransactionFilter, snapshot: TransactionSnapshot): b
   const updatedAt = snapshot.updated_at === null ? undefined : parseInstant(snapshot.updated_at);
   if (updatedAt === undefined) return false;
   // The event log stores times to the millisecond.
-  const isSince = updatedSince === undefined || compareInstants(updatedAt, wholeMillis(updatedSince)) >= 0;
-  return isSince && (updatedUntil === undefined || compareInstants(updatedAt, updatedUntil) < 0);
-}
-
-function wholeMillis({ seconds, nanos }: Instant): Instant {
-  return { seconds, nanos: nanos - (nanos % 1_000_000) };
+  const since = updatedSince && { ...updatedSince, nanos: updatedSince.nanos - (updatedSince.nanos % 1_000_000) };
+  return (
+    (since === undefined || compareInstants(updatedAt, since) >= 0) &&
+    (updatedUntil === undefined || compareInstants(updatedAt, updatedUntil) < 0)
+  );
 }
 
 const CURSOR = /^(?:0|[1-9][0-9]{0,17})$/;

@@ -184,37 +184,33 @@ export class TransactionStore {
    */
   async save(changed: readonly RegisteredTransaction[]): Promise<void> {
     if (changed.length === 0) return;
-    const rows = changed.map(({ id, state }) => ({ id, ...columnsOfState(state) }));
+    const rows = changed.map(({ id, state }) => ({
+      id,
+      type: state.type,
+      status: state.status,
+      error: state.error,
+      created_text: state.createdAt?.text ?? null,
+      created_seconds: state.createdAt?.seconds.toString() ?? null,
+      created_nanos: state.createdAt?.nanos ?? null,
+      updated_text: state.updatedAt?.text ?? null,
+      updated_seconds: state.updatedAt?.seconds.toString() ?? null,
+      updated_nanos: state.updatedAt?.nanos ?? null,
+      status_key: state.statusKey,
+      transaction_hash: state.transactionHash,
+      transaction_hash_key: state.transactionHashKey,
+      contract_address: state.contractAddress,
+      contract_address_key: state.contractAddressKey,
+      gas_used: state.gasUsed.toString(),
+      gas_used_key: state.gasUsedKey,
+      done_seen: state.doneSeen,
+      error_seen: state.errorSeen,
+    }));
     await this.#database.raw(
       (sql) => sql`
         update transactions t set ${sql.raw(columnAssignments(STATE_COLUMNS))}
         from ${rowSource(sql, rows, { ...STATE_COLUMNS, id: ['id'] })} where t.id = given.id`,
     );
   }
-}
-
-/** Returns the columns that store a join state. */
-function columnsOfState(state: TransactionState) {
-  return {
-    type: state.type,
-    status: state.status,
-    error: state.error,
-    created_text: state.createdAt?.text ?? null,
-    created_seconds: state.createdAt?.seconds.toString() ?? null,
-    created_nanos: state.createdAt?.nanos ?? null,
-    updated_text: state.updatedAt?.text ?? null,
-    updated_seconds: state.updatedAt?.seconds.toString() ?? null,
-    updated_nanos: state.updatedAt?.nanos ?? null,
-    status_key: state.statusKey,
-    transaction_hash: state.transactionHash,
-    transaction_hash_key: state.transactionHashKey,
-    contract_address: state.contractAddress,
-    contract_address_key: state.contractAddressKey,
-    gas_used: state.gasUsed.toString(),
-    gas_used_key: state.gasUsedKey,
-    done_seen: state.doneSeen,
-    error_seen: state.errorSeen,
-  };
 }
 
 /** A lookup that is due, and how often it has been made before. */

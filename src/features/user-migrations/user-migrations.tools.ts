@@ -55,17 +55,15 @@ function migrationView(row: MigrationTableRow): z.input<typeof migration> {
   return { id, status, total, success, skipped, failed, ...mark, created_by, ...times };
 }
 
-function rowView({ index, email, external_id, user_id, status, reason }: MigrationRowRow) {
-  return { index, email, external_id, user_id, status, reason };
-}
-
 /** Returns the view of a migration with a page of its rows. */
 async function migrationWithRows(migrated: MigrationTableRow, page: PageArguments, call: ToolCall) {
   const rows = await listPage(page, call, {
     tool: 'get_migration',
     list: ({ migrationPages }) => ofOneOwner(migrationPages.rows),
     filter: migrated.id,
-    viewOf: rowView,
+    viewOf: ({ index, email, external_id, user_id, status, reason }: MigrationRowRow) => ({
+      ...{ index, email, external_id, user_id, status, reason },
+    }),
   });
   return { ...migrationView(migrated), rows };
 }

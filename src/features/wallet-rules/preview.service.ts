@@ -27,7 +27,7 @@ const MAX_TRANSFERS = 10_000;
 
 const TIME = 'must be an ISO 8601 date and time';
 const instant = z
-  .custom<string | Instant>((value) => typeof value === 'string' || isInstant(value), TIME)
+  .custom<string | Instant>((value) => typeof value === 'string' || typeof Object(value).seconds === 'bigint', TIME)
   .transform(readAs((value) => (typeof value === 'string' ? parseInstant(value) : value), TIME))
   .meta({ type: 'string', format: 'date-time' });
 
@@ -89,10 +89,6 @@ export type PreviewedRule = Pick<WalletRuleRow, 'name' | 'type' | 'priority'> & 
   /** The first condition that keeps the rule from firing; null if it fires. */
   unmet: Explanation | null;
 };
-
-function isInstant(value: unknown): value is Instant {
-  return typeof value === 'object' && value !== null && 'seconds' in value && typeof value.seconds === 'bigint';
-}
 
 /** A rule that was evaluated, whether it would fire, and the wallet that it is for, as far as that is known. */
 export interface RulePreview extends Evaluation {

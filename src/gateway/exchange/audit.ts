@@ -242,7 +242,11 @@ export class AuditLog {
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
     this.#deps.log.info(
       {
-        correlation_id: escaped(correlation_id),
+        // In printable ASCII, for a line of the log.
+        correlation_id: correlation_id.replace(
+          /[^\x20-\x7e]/g,
+          (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+        ),
         method,
         path,
         status,
@@ -279,7 +283,12 @@ function recordOf(
     correlation_id,
     method: req.method ?? '',
     ...audit.head,
-    headers: { ...refusalOf(audit), ...audit.head.headers },
+    headers: {
+      // What tells of a refusal. A reason has no text of the caller, and masking could take the name of a permission for that of a secret.
+      ...(audit.reason === undefined ? {} : { [REASON]: audit.reason }),
+      ...(audit.lockedUntilMs === undefined ? {} : { [LOCKED_UNTIL]: new Date(audit.lockedUntilMs).toISOString() }),
+      ...audit.head.headers,
+    },
     status_code: endStatusOf(exchange, aborted),
     elapsed: performance.now() - exchange.startedTick,
     remote_address: exchange.remoteAddress,
@@ -290,17 +299,6 @@ function recordOf(
     ...callerOf(principal, { ...client, subject: client?.subject ?? audit.subject }),
     operation: operation?.name ?? state.endpoint?.path ?? null,
     noted_users: notedIds(operation?.notes ?? audit),
-  };
-}
-
-/**
- * Returns the headers that tell of a refusal. A reason has no text of the caller, and masking could take the name of a
- * permission for that of a secret.
- */
-function refusalOf({ reason, lockedUntilMs }: Exchange['audit']): Record<string, string> {
-  return {
-    ...(reason === undefined ? {} : { [REASON]: reason }),
-    ...(lockedUntilMs === undefined ? {} : { [LOCKED_UNTIL]: new Date(lockedUntilMs).toISOString() }),
   };
 }
 
@@ -366,9 +364,4 @@ function recordOfUnparsed(
     operation: null,
     noted_users: null,
   };
-}
-
-/** Escapes all characters but printable ASCII, for a line of the log. */
-function escaped(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -60,17 +60,14 @@ export function producePayload(
       const sizeAt = to.at;
       to.int32(0);
       const known = encodedPartitions.get(partition);
-      if (known && isSame(known.messages, messages)) to.copy(known.from, to.bytes.readInt32BE(known.from - 4));
+      if (known?.messages.length === messages.length && known.messages.every((one, at) => one === messages[at]))
+        to.copy(known.from, to.bytes.readInt32BE(known.from - 4));
       else writeBatch(to, messages, nowMs);
       to.bytes.writeInt32BE(to.at - sizeAt - 4, sizeAt);
       encodedPartitions.set(partition, { messages, from: sizeAt + 4 });
     }
   }
   return to.written;
-}
-
-function isSame(first: readonly PlainMessage[], second: readonly PlainMessage[]): boolean {
-  return first.length === second.length && first.every((message, index) => message === second[index]);
 }
 
 function writeBatch(to: Writer, messages: readonly PlainMessage[], nowMs: number): void {
