@@ -13,7 +13,7 @@ const SECONDS = 60;
 export const SETTLE_MS = 120_000;
 const ROLES = ['gateway', 'worker', 'all'];
 /** What a gateway on servers may take, in milliseconds of CPU a second. */
-const AIM = 12;
+const AIM = 8;
 
 /** Measures what processes on servers take that nobody asks, one of each role side by side. */
 export async function measureRest(seconds = SECONDS): Promise<Table> {

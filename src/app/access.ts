@@ -60,7 +60,7 @@ export function buildAdministration({
 }: AdministrationDependencies) {
   const clock = new DatabaseClock({ db, isOwn: isOwnClock, nowMs });
   const generation = () => database.generation;
-  const changes = new AccessChanges({ db, generation, nowMs, onError });
+  const changes = new AccessChanges({ db, clock, generation, nowMs, onError });
   const sessions = new Sessions({ db, generation, changes, maxSessions, clock, mirror });
   const locks = new LoginLocks({ db, nowMs });
   const supervisors = new Supervisors(db);

@@ -4,6 +4,7 @@ import type { EventBus } from '../events/bus/event-bus.ts';
 import { Replay, ReplayPositions } from '../events/bus/replay.ts';
 import { forgetProcess, reportProcess, StatusReader } from '../features/status/status.service.ts';
 import { silentLog } from '../lib/log.ts';
+import { every } from '../lib/shared-ticks.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { WorkLoop } from '../lib/work-loop.ts';
 import type { Config } from '../platform/config/config.ts';
@@ -92,8 +93,7 @@ export async function watchDatabaseAge(
       'the database is older than the last one that Redis knows; stop every process and run portcullis recover',
     );
   }
-  const timer = setInterval(() => void isOlder(), NOTE_EVERY_MS);
-  stack.defer(() => clearInterval(timer));
+  stack.defer(every(NOTE_EVERY_MS, () => void isOlder()));
 }
 
 /**

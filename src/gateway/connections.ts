@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Metric } from 'prom-client';
 import { callerAddress, plainAddress } from '../lib/ip-address.ts';
 import { counterBy, gauge } from '../lib/meters.ts';
+import { every } from '../lib/shared-ticks.ts';
 import { type HeldMemory, type MemoryAccounts, OTHER_ACCOUNTS } from '../platform/held-memory.ts';
 import { announcesBody } from './exchange/capture.ts';
 import type { Exchange } from './exchange/exchange.ts';
@@ -136,8 +137,10 @@ export class ArrivingHeads {
     server.prependListener('request', (req) => this.#complete(req));
     // No other head comes after an upgrade.
     for (const event of ['upgrade', 'connect']) server.prependListener(event, ({ socket }) => this.#close(socket));
-    const timer = setInterval(() => this.charge(), HEADS_MS).unref();
-    server.once('close', () => clearInterval(timer));
+    server.once(
+      'close',
+      every(HEADS_MS, () => this.charge()),
+    );
   }
 
   /** Charges what has arrived of each head. */

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { causes } from '../lib/causes.ts';
+import { every } from '../lib/shared-ticks.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 
 const PROBE_EVERY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 2_000;
 
-export type Store = 'database' | 'cache' | 'bus';
+const STORES = ['database', 'cache', 'bus'] as const;
+export type Store = (typeof STORES)[number];
 type StoreState = 'ok' | 'down';
 
 /** The body of the health routes' response. */
@@ -34,13 +36,14 @@ export class Health {
   /** The state of each part, noted once a second, with since when this process has seen it in that state. */
   readonly parts: Record<string, { state: string; since: string; code?: string | undefined }> = {};
   /** The code of the last error of each store. */
-  readonly #codes: Record<string, string> = {};
+  readonly #codes: Record<string, string | undefined> = {};
   /** The state of each store. */
   readonly stores: Record<Store, StoreState> = { database: 'ok', cache: 'ok', bus: 'ok' };
   readonly #seen = new Set<string>();
   readonly #startedTick = performance.now();
-  readonly #timers = new Map<string, NodeJS.Timeout>();
-  #stopped = false;
+  /** The stores that have not answered yet. */
+  readonly #probing = new Set<Store>();
+  #stopProbing: (() => void) | undefined;
 
   constructor(probes: Record<Store, () => Promise<void>>, isAuditFull: () => boolean) {
     this.#probes = probes;
@@ -49,7 +52,8 @@ export class Health {
 
   /** Probes every store once, and then continues in the background. */
   async start(): Promise<void> {
-    await Promise.all((['database', 'cache', 'bus'] as const).map((store) => this.#probe(store)));
+    await this.#look();
+    this.#stopProbing = every(PROBE_EVERY_MS, () => void this.#look());
   }
 
   /** Notes the states of other parts too, which the health routes do not report. */
@@ -75,8 +79,7 @@ export class Health {
   }
 
   stop(): void {
-    this.#stopped = true;
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#stopProbing?.();
   }
 
   #note(): void {
@@ -87,18 +90,20 @@ export class Health {
         this.parts[part] = { state, since: new Date().toISOString(), code: this.#codes[part] };
   }
 
+  async #look(): Promise<void> {
+    await Promise.all(STORES.map((store) => this.#probe(store)));
+    this.#note();
+  }
+
   async #probe(store: Store): Promise<void> {
+    if (this.#probing.has(store)) return;
+    this.#probing.add(store);
     const code = await failureOf(this.#probes[store]);
+    this.#probing.delete(store);
     const state = code === undefined ? 'ok' : 'down';
     this.stores[store] = state;
-    if (code === undefined) delete this.#codes[store];
-    else this.#codes[store] = code;
+    this.#codes[store] = code;
     if (state === 'ok') this.#seen.add(store);
-    this.#note();
-    if (this.#stopped) return;
-    const timer = setTimeout(() => void this.#probe(store), PROBE_EVERY_MS);
-    timer.unref();
-    this.#timers.set(store, timer);
   }
 }
 

@@ -21,6 +21,7 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
   function replica(over: Partial<ConstructorParameters<typeof AccessChanges>[0]> = {}) {
     return new AccessChanges({
       db: database.db,
+      clock: { note: () => undefined },
       generation: () => 0,
       nowMs: Date.now,
       onError: () => undefined,

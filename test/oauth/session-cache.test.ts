@@ -28,8 +28,8 @@ function process(maxKnown?: number) {
   const { db } = database;
   const at = { generation: 0, nowMs: NOW };
   const generation = () => at.generation;
-  const changes = new AccessChanges({ db, generation, nowMs: () => at.nowMs, onError: () => undefined });
-  const clock = { nowMs: () => at.nowMs };
+  const clock = { nowMs: () => at.nowMs, note: () => undefined };
+  const changes = new AccessChanges({ db, clock, generation, nowMs: clock.nowMs, onError: () => undefined });
   const sessions = new Sessions({ db, generation, changes, maxSessions: 10, clock }, maxKnown);
   const isLive = (sessionId: string, of: object = {}) => sessions.isLive({ nodeId, subject, sessionId, ...of });
   const ignored = { apply: async () => undefined, forget: () => undefined };

@@ -20,8 +20,9 @@ describeReal('postgres', 'the last active admin of a node, under concurrency', (
     const { db } = database;
     const nowMs = Date.now;
     const generation = () => 0;
-    const changes = new AccessChanges({ db, generation, nowMs, onError: () => undefined });
-    const sessions = new Sessions({ db, generation, changes, maxSessions: 10, clock: { nowMs } });
+    const clock = { nowMs, note: () => undefined };
+    const changes = new AccessChanges({ db, clock, generation, nowMs, onError: () => undefined });
+    const sessions = new Sessions({ db, generation, changes, maxSessions: 10, clock });
     const passwords = { hash: async () => 'none' };
     administration = new SupervisorAdministration({
       db,

@@ -1,5 +1,6 @@
 import type { Log } from '../../lib/log.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
+import { every } from '../../lib/shared-ticks.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { monthText } from '../../platform/cache/counts.rules.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -181,7 +182,7 @@ export class QuotaCounts {
   #batch: Batch | undefined;
   #isSaving = false;
   #isFailing = false;
-  #timer: NodeJS.Timeout | undefined;
+  #stopSaving: (() => void) | undefined;
 
   constructor(deps: { usage: Pick<QuotaStore, 'save'>; log: Log }) {
     this.#deps = deps;
@@ -189,15 +190,15 @@ export class QuotaCounts {
 
   /** Starts saving every two seconds. */
   start(): void {
-    this.#timer ??= setInterval(() => {
+    this.#stopSaving ??= every(SAVE_EVERY_MS, () => {
       // Avoids queueing saves when the database is slow.
       if (!this.#isSaving) void this.save();
-    }, SAVE_EVERY_MS).unref();
+    });
   }
 
   /** Stops the saving, after saving a last time, for at most five seconds. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopSaving?.();
     await withTimeout(this.save(), LAST_SAVE_MS).catch(() => undefined);
   }
 

@@ -1,8 +1,10 @@
 import { SharedRuns } from '../../lib/shared-runs.ts';
+import { every } from '../../lib/shared-ticks.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { DEADLOCK, serviceUnavailable, sqlState } from '../../platform/errors.ts';
 import { outsideRequest } from '../../platform/held-memory.ts';
+import type { DatabaseClock } from './database-clock.ts';
 
 /** The subscriber to revocations. */
 interface Follow {
@@ -24,6 +26,12 @@ export interface AccessChange {
   item: string | null;
 }
 
+/** What a read returns: the database's time in ms, and a revocation, unless its number is null. */
+interface Row extends AccessChange {
+  ms: string;
+  seq: string | null;
+}
+
 const LOCK = 4_273_002;
 /** Two transactions that revoke the same sessions can be in a deadlock. */
 const MAX_ATTEMPTS = 5;
@@ -34,6 +42,15 @@ const CURRENT_MS = 1_000;
 /** The longest time, in ms, that a request waits for it. */
 const CURRENT_WITHIN_MS = 2_000;
 const BATCH = 1_000;
+/**
+ * Reads the revocations after $1 (all since $2 if it is 0), with the database's time in each row; one row without a
+ * revocation if there is none. It is written out, since building it takes longer than all else that a poll does.
+ */
+const READ = `
+  select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms, new.*
+  from (values (1)) as one left join lateral (
+    select seq, kind, node_id as "nodeId", subject, item from access_changes
+    where seq > $1 and ($1 > ${NOWHERE} or created_at > $2) order by seq limit ${BATCH}) as new on true`;
 
 /**
  * The append-only table of revocations (`access_changes`), by which processes learn of them. A transaction that revokes
@@ -50,11 +67,12 @@ export class AccessChanges {
   /** When the last successful read began, by the monotonic clock. */
   #readTick = Number.NEGATIVE_INFINITY;
   readonly #reads = new SharedRuns(() => this.#advance());
-  #timer: NodeJS.Timeout | undefined;
+  #stopPolling: (() => void) | undefined;
   #isFailing = false;
 
   constructor(deps: {
     db: Db;
+    clock: Pick<DatabaseClock, 'note'>;
     /** Returns a number that changes when another server may have rows with numbers that were read before. */
     generation(): number;
     nowMs(): number;
@@ -97,11 +115,11 @@ export class AccessChanges {
   /** Starts polling. Resolves once the existing rows have been read. */
   async start(): Promise<void> {
     await this.poll();
-    this.#timer = setInterval(() => void this.poll(), CHANGES_POLL_MS);
+    this.#stopPolling = every(CHANGES_POLL_MS, () => void this.poll());
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopPolling?.();
     await this.#reads.ended();
   }
 
@@ -136,27 +154,20 @@ export class AccessChanges {
   }
 
   async #advance(): Promise<void> {
-    const unscoped = this.#deps.db.unscoped('revocations of all nodes');
     for (;;) {
       const readTick = performance.now();
       const generation = this.#deps.generation();
       if (generation !== this.#begunIn) this.#position = NOWHERE;
       this.#begunIn = generation;
-      const position = this.#position;
-      const since = new Date(this.#deps.nowMs() - this.#follow.sinceMs).toISOString();
-      const rows = await unscoped.run((k) =>
-        k
-          .selectFrom('access_changes')
-          .select(['seq', 'kind', 'node_id', 'subject', 'item'])
-          .where('seq', '>', position)
-          .$if(position === NOWHERE, (query) => query.where('created_at', '>', since))
-          .orderBy('seq')
-          .limit(BATCH),
-      );
-      const last = rows.at(-1);
-      if (last) {
-        await this.#follow.apply(rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })));
-        this.#position = last.seq;
+      const since = new Date(this.#deps.nowMs() - this.#follow.sinceMs);
+      const { rows } = await this.#deps.db
+        .unscoped('revocations of all nodes')
+        .compiled<Row>(READ, [this.#position, since.toISOString()]);
+      const { ms, seq } = rows.at(-1) ?? { ms: '', seq: null };
+      this.#deps.clock.note(Number(ms));
+      if (seq !== null) {
+        await this.#follow.apply(rows);
+        this.#position = seq;
       }
       if (rows.length === BATCH) continue;
       this.#readTick = readTick;

@@ -1,3 +1,4 @@
+import { every } from '../../lib/shared-ticks.ts';
 import { ConfigError } from '../config/config.ts';
 import { CacheUnavailableError } from './cache.ts';
 import { type Address, openRedis, type RedisChannel, type RedisClient } from './redis-client.ts';
@@ -27,8 +28,8 @@ interface RedisConnectionOptions {
  */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions;
-  readonly #timer: NodeJS.Timeout;
   readonly #stopping = new AbortController();
+  readonly #stopWatching = every(WATCH_TICK_MS, () => this.#watch());
   /** Each rejects when the commands of its tick are overdue; the newest is last. */
   readonly #deadlines = [newDeadline()];
   #client: RedisClient | undefined;
@@ -59,7 +60,6 @@ export class RedisConnection {
 
   private constructor(options: RedisConnectionOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#watch(), WATCH_TICK_MS).unref();
   }
 
   /** Runs a script whose keys are all in one slot. @throws CacheUnavailableError if it fails. */
@@ -104,7 +104,7 @@ export class RedisConnection {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    clearInterval(this.#timer);
+    this.#stopWatching();
     this.#client?.end();
     this.#client = undefined;
     await this.#opening;

@@ -95,8 +95,8 @@ export interface UnscopedDatabase {
   copy(table: keyof Tables & string, columns: readonly string[], lines: readonly Buffer[]): Promise<void>;
   /** Does so with the rows and the target of a `COPY` statement. */
   copyInto: CopyInto;
-  /** Runs a statement that another process has compiled. */
-  compiled(text: string, parameters: readonly unknown[]): Promise<QueryResult<unknown>>;
+  /** Runs a statement that has been compiled before, here or by another process. */
+  compiled<Row = unknown>(text: string, parameters: readonly unknown[]): Promise<QueryResult<Row>>;
 }
 
 /** A statement that each connection prepares once, under its name; without one, PostgreSQL plans it each time. */
@@ -226,8 +226,10 @@ export class Db {
       copy: (table, columns, lines) =>
         this.#copy(`${table} (${columns.join(', ')})`, Buffer.concat(lines.flatMap((line) => [line, LINE_FEED]))),
       copyInto: (target, rows) => this.#copy(target, rows),
-      compiled: (text, parameters) =>
-        this.#withConnection(() => this.#kysely().executeQuery(CompiledQuery.raw(text, [...parameters]))),
+      compiled: <Row>(text: string, parameters: readonly unknown[]) =>
+        this.#withConnection(() =>
+          this.#kysely().executeQuery<Row>(CompiledQuery.raw(text, [...parameters]) as CompiledQuery<Row>),
+        ),
     };
   }
 

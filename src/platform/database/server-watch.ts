@@ -1,3 +1,5 @@
+import { every } from '../../lib/shared-ticks.ts';
+
 /** A connection of the driver `pg`, with the members that tell which server is at its end. */
 export interface ServerConnection {
   readonly connection: { readonly stream: { destroy(): unknown } };
@@ -80,7 +82,8 @@ export class ServerWatch {
       server: string | undefined;
     }
   >();
-  readonly #timer = setInterval(() => void this.#look(), LOOK_MS).unref();
+  /** Ends the watch. */
+  readonly stop = every(LOOK_MS, () => void this.#look());
   #server: string | undefined;
   #isAsking = false;
 
@@ -103,10 +106,6 @@ export class ServerWatch {
     if (!use) return;
     use.open += change;
     use.tick = tick;
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
   }
 
   async #look(): Promise<void> {
