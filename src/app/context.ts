@@ -116,10 +116,11 @@ export async function createContext({
   const publicUrl = { value: config.publicUrl ?? '', path: publicPath };
   const health = new Health(
     {
-      database: async () => {
-        // Reads of revocations, twice a second, tell it of a server.
-        if (isEmbedded || access.changes.ageMs > HEALTHY_AGE_MS) access.clock.note(await database.checkHealth());
-      },
+      // Reads of revocations, twice a second, tell it of a server.
+      database: async () =>
+        isEmbedded || access.changes.ageMs > HEALTHY_AGE_MS
+          ? access.clock.note(await database.checkHealth())
+          : undefined,
       cache: () => cache.checkHealth(),
       bus: () => bus.checkHealth(),
     },

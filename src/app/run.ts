@@ -114,7 +114,14 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
     if (config.databaseUrl === undefined) void import('../platform/embedded/pglite-code.ts');
     const secrets = readSecrets(config, read.env);
     log = await pinoLog(config.logLevel);
-    exitOnUncaught(log);
+    // An uncaught error leaves the process in an unknown state; acknowledged work survives the process.
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+      process.on(event, (error) => {
+        log?.error({ err: error }, 'uncaught');
+        log?.flush();
+        process.exit(EXIT_FAILED);
+      });
+    }
     for (const warning of read.warnings) log.warn({}, warning);
     // Imported late: a start that fails because of its configuration need not wait for it.
     const { startService } = await loading(() => import('./service.ts'));
@@ -209,17 +216,6 @@ function installSignals() {
     if (wasAsked) reload();
   };
   return { stopped, onHangup };
-}
-
-/** Ends the process on an uncaught error, which leaves it in an unknown state; acknowledged work survives the process. */
-function exitOnUncaught(log: FlushableLog): void {
-  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-    process.on(event, (error) => {
-      log.error({ err: error }, 'uncaught');
-      log.flush();
-      process.exit(EXIT_FAILED);
-    });
-  }
 }
 
 function reportStartFailure(error: unknown, config: Config | undefined): number {

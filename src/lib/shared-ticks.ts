@@ -1,7 +1,9 @@
 const TICK_MS = 250;
-const tasks = new Set<{ nth: number; run(): void }>();
-let ticks = 0;
-let timer: NodeJS.Timeout | undefined;
+const shared = {
+  tasks: new Set<{ nth: number; run(): void }>(),
+  ticks: 0,
+  timer: undefined as NodeJS.Timeout | undefined,
+};
 
 /**
  * Calls `run` every `ms` milliseconds, a multiple of 250, until the result is called; it does not keep the process alive.
@@ -9,15 +11,13 @@ let timer: NodeJS.Timeout | undefined;
  */
 export function every(ms: number, run: () => void): () => void {
   const task = { nth: ms / TICK_MS, run };
-  tasks.add(task);
-  if (tasks.size === 1) {
-    timer = setInterval(() => {
-      ticks += 1;
-      for (const { nth, run: runTask } of tasks) if (ticks % nth === 0) runTask();
+  if (shared.tasks.add(task).size === 1) {
+    shared.timer = setInterval(() => {
+      shared.ticks += 1;
+      for (const due of shared.tasks.values().filter(({ nth }) => shared.ticks % nth === 0)) due.run();
     }, TICK_MS).unref();
   }
   return () => {
-    tasks.delete(task);
-    if (tasks.size === 0) clearInterval(timer);
+    if (shared.tasks.delete(task) && shared.tasks.size === 0) clearInterval(shared.timer);
   };
 }

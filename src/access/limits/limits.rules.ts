@@ -62,7 +62,8 @@ export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs:
       }));
   const rates = usesOf(RATES);
   const quota = usesOf([QUOTA]);
-  const tightest = rates.length > 0 ? [{ ...rates.reduce(stricterOf), names: TIGHTEST }] : [];
+  const stricter = (a: LimitUse, b: LimitUse) => (b.left < a.left || (b.left === a.left && b.reset >= a.reset) ? b : a);
+  const tightest = rates.length > 0 ? [{ ...rates.reduce(stricter), names: TIGHTEST }] : [];
   const headers = [...rates, ...tightest, ...quota].flatMap(
     ({ names: [nameOfLimit, nameOfLeft, nameOfReset], limit, left, reset }) => [
       nameOfLimit,
@@ -83,8 +84,4 @@ export function verdictOf(limits: RequestLimits, counted: CountedRequest, nowMs:
 
 function isUsedUp({ left }: LimitUse): boolean {
   return left === 0;
-}
-
-function stricterOf(first: LimitUse, second: LimitUse): LimitUse {
-  return second.left < first.left || (second.left === first.left && second.reset >= first.reset) ? second : first;
 }

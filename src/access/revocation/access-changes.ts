@@ -26,12 +26,6 @@ export interface AccessChange {
   item: string | null;
 }
 
-/** What a read returns: the database's time in ms, and a revocation, unless its number is null. */
-interface Row extends AccessChange {
-  ms: string;
-  seq: string | null;
-}
-
 const LOCK = 4_273_002;
 /** Two transactions that revoke the same sessions can be in a deadlock. */
 const MAX_ATTEMPTS = 5;
@@ -162,7 +156,7 @@ export class AccessChanges {
       const since = new Date(this.#deps.nowMs() - this.#follow.sinceMs);
       const { rows } = await this.#deps.db
         .unscoped('revocations of all nodes')
-        .compiled<Row>(READ, [this.#position, since.toISOString()]);
+        .compiled<AccessChange & { ms: string; seq: string | null }>(READ, [this.#position, since.toISOString()]);
       const { ms, seq } = rows.at(-1) ?? { ms: '', seq: null };
       this.#deps.clock.note(Number(ms));
       if (seq !== null) {

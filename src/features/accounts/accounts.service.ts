@@ -169,31 +169,9 @@ function accountCounts(db: Db, counted: Counted) {
       )
       .select((eb) => eb.fn.sum('count').as('total')),
   );
-  const positionQuery = placeQuery(db, counted);
-  return {
-    async total(nodeId: string): Promise<number> {
-      const [row] = await totalQuery.run(nodeId, {});
-      return Number(row?.total ?? 0);
-    },
-
-    /**
-     * Returns a position a few rows before the row number `offset`: its sort key `at` and `id`, the number of rows
-     * `before` it, and the `total` of the tenant's accounts. Undefined when the tenant has never had an account.
-     */
-    async positionNear(nodeId: string, offset: bigint) {
-      const [row] = await positionQuery.run(nodeId, { offset: Number(offset) });
-      return row && { total: Number(row.total), at: row.at, id: row.id, before: Number(row.before) };
-    },
-  };
-}
-
-/**
- * Prepares the query that finds the superblock, and within it the block, that contains a row number. `before` is the
- * number of rows before the block: the counts of the preceding blocks, plus the preceding changes that have not been
- * added to a block's count yet.
- */
-function placeQuery(db: Db, counted: Counted) {
-  return db.prepareForms((k, { offset }: { offset: number }) =>
+  // Finds the superblock, and within it the block, that contains a row number. `before` is the number of rows before the
+  // block: the counts of the preceding blocks, plus the preceding changes that no block has counted yet.
+  const positionQuery = db.prepareForms((k, { offset }: { offset: number }) =>
     k
       .with('superblock_place', (w) =>
         w
@@ -289,4 +267,19 @@ function placeQuery(db: Db, counted: Counted) {
       .orderBy('b.id', 'desc')
       .limit(1),
   );
+  return {
+    async total(nodeId: string): Promise<number> {
+      const [row] = await totalQuery.run(nodeId, {});
+      return Number(row?.total ?? 0);
+    },
+
+    /**
+     * Returns a position a few rows before the row number `offset`: its sort key `at` and `id`, the number of rows
+     * `before` it, and the `total` of the tenant's accounts. Undefined when the tenant has never had an account.
+     */
+    async positionNear(nodeId: string, offset: bigint) {
+      const [row] = await positionQuery.run(nodeId, { offset: Number(offset) });
+      return row && { total: Number(row.total), at: row.at, id: row.id, before: Number(row.before) };
+    },
+  };
 }

@@ -180,7 +180,17 @@ export function joinNotification(state: TransactionState, notification: Notifica
   return {
     state: changed ? joined : state,
     changed,
-    visible: changed && differsVisibly(state, joined),
+    visible:
+      changed &&
+      (state.type !== joined.type ||
+        state.status !== joined.status ||
+        state.error !== joined.error ||
+        state.createdAt?.text !== joined.createdAt?.text ||
+        state.updatedAt?.text !== joined.updatedAt?.text ||
+        state.transactionHash !== joined.transactionHash ||
+        state.contractAddress !== joined.contractAddress ||
+        state.gasUsed !== joined.gasUsed ||
+        hasConflict(state) !== hasConflict(joined)),
     previousStatus: state.status,
   };
 }
@@ -232,20 +242,6 @@ function stateOf(registration: Registration, notification: Notification): Transa
     doneSeen: status === STATUS.Done,
     errorSeen: status === STATUS.Error,
   };
-}
-
-function differsVisibly(a: TransactionState, b: TransactionState): boolean {
-  return (
-    a.type !== b.type ||
-    a.status !== b.status ||
-    a.error !== b.error ||
-    a.createdAt?.text !== b.createdAt?.text ||
-    a.updatedAt?.text !== b.updatedAt?.text ||
-    a.transactionHash !== b.transactionHash ||
-    a.contractAddress !== b.contractAddress ||
-    a.gasUsed !== b.gasUsed ||
-    hasConflict(a) !== hasConflict(b)
-  );
 }
 
 /**

@@ -87,7 +87,12 @@ export class Transactions {
       for (const delivery of ownDeliveries) {
         const transaction = known.get(delivery.notification.id);
         if (transaction && isOfTopic(transaction, topic)) applicable.push(delivery);
-        else if (isToBeParked(delivery, transaction)) parked.push(delivery);
+        // Its id is unknown, or its registration by mutation can still change and it would change the state.
+        else if (
+          !transaction ||
+          (transaction.isProvisional && joinNotification(transaction.state, delivery.notification).changed)
+        )
+          parked.push(delivery);
       }
       await this.#store.park(parked);
       await this.#lookups.add(ids.filter((id) => !known.has(id)));
@@ -295,12 +300,4 @@ function isSame(known: RegisteredTransaction, { nodeId, collection, type }: NewT
 
 function isOfTopic({ state }: RegisteredTransaction, topic: TransactionTopic): boolean {
   return topicOf(state.collection) === topic;
-}
-
-/**
- * Checks whether a notification that is not applied here must be parked: when its id is unknown, or when its
- * registration by mutation can still change and the notification would change the state.
- */
-function isToBeParked({ notification }: ParsedDelivery, known: RegisteredTransaction | undefined): boolean {
-  return !known || (known.isProvisional && joinNotification(known.state, notification).changed);
 }
