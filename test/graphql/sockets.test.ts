@@ -280,6 +280,27 @@ describe('graphql-transport-ws', () => {
     await until(() => fixture.streams.load.streams === 99);
   });
 
+  it('DG-08: an id that is used again is that of another operation, which ends and is recorded by itself', async () => {
+    const { messagesOf, send, subscribe, socket } = await openSocket(fixture, fixture.token);
+    const live = 'subscription { transactionUpdates { cursor } }';
+    const queries = [REGISTER, live, UPDATES, '{ me { subject } }', live];
+    for (const query of queries) {
+      subscribe('a', query);
+      send({ type: 'complete', id: 'a' });
+    }
+    await until(() => fixture.records.length === queries.length);
+    expect(fixture.records.map(({ params }) => params.query)).toEqual(queries);
+    subscribe('a', live);
+    subscribe('b', live);
+    await until(() => fixture.streams.load.streams === 2);
+    send({ type: 'complete', id: 'a' });
+    subscribe('a', live);
+    expect(await messagesOf({ query: '{ me { subject } }' })).toHaveLength(2);
+    await until(() => fixture.records.length === queries.length + 2 && fixture.streams.load.streams === 2);
+    socket.terminate();
+    await until(() => fixture.streams.load.streams === 0);
+  });
+
   it('DG-08: a broken socket ends its subscriptions', async () => {
     const { subscribe, socket } = await openSocket(fixture, fixture.token);
     subscribe('1', UPDATES);

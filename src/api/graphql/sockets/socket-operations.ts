@@ -74,6 +74,8 @@ export class SocketOperations {
    */
   readonly #waiting = new Map<string, HeldMemory | undefined>();
   #none = Promise.withResolvers<void>();
+  /** The operations that the protocol handles, by their ids, and whether their clients have ended them. */
+  readonly #handled = new Map<unknown, { ended: Promise<unknown>; isLeft: boolean }>();
 
   constructor(
     exchange: Exchange,
@@ -84,6 +86,24 @@ export class SocketOperations {
   ) {
     this.#exchange = exchange;
     this.#audit = audit;
+  }
+
+  /**
+   * Handles a message of the protocol once an operation of the same id that its client has ended is over. The protocol
+   * allows the client to use the id again at once, but would confuse both operations: end one of them, and record one.
+   */
+  async inTurn(message: unknown, handle: () => Promise<unknown>): Promise<void> {
+    const { type, id } = Object(message);
+    while (this.#handled.get(id)?.isLeft) await this.#handled.get(id)?.ended;
+    if (type === 'complete') this.left(id);
+    const handled = handle();
+    if (type === 'subscribe') {
+      this.#handled.set(id, {
+        ended: Promise.allSettled([handled]).then(() => this.#handled.delete(id)),
+        isLeft: false,
+      });
+    }
+    await handled;
   }
 
   /** Begins an operation; returns false if it must be refused because it could not be recorded. */
@@ -111,7 +131,7 @@ export class SocketOperations {
   next(id: string, text: string, hasErrors: boolean, shared?: ReturnType<typeof sharedOf>): void {
     const open = this.#open.get(id);
     if (!open) return;
-    if (hasErrors) open.ok = false;
+    open.ok &&= !hasErrors;
     if (open.characters >= KEPT_CHARACTERS) return;
     if (shared) shared.recordedText ??= recordedText(text);
     append(open, shared?.recordedText ?? recordedText(text), text.length);
@@ -119,12 +139,7 @@ export class SocketOperations {
 
   /** Adds the errors with which an operation is refused to its record, and ends it. */
   reject(id: string, errors: readonly GraphQLFormattedError[]): Promise<void> {
-    const open = this.#open.get(id);
-    if (open) {
-      open.ok = false;
-      const text = JSON.stringify({ errors });
-      append(open, recordedText(text), text.length);
-    }
+    this.next(id, JSON.stringify({ errors }), true);
     return this.end(id);
   }
 
@@ -157,6 +172,7 @@ export class SocketOperations {
   /** Stops the work of the operation that its client has ended, or of all because the client has left. */
   left(id?: unknown): void {
     for (const [waiting, held] of this.#waiting) if (id === undefined || id === waiting) held?.leave();
+    Object.assign(this.#handled.get(id) ?? {}, { isLeft: true });
   }
 
   /** Resolves when the results of all waiting operations have been handed to the socket. */
@@ -233,10 +249,9 @@ export function socketProtocol(deps: Dependencies): Server<SocketExtra> {
     connectionInitWaitTimeout: INIT_WAIT_MS,
     onConnect: (context) => connect(deps, context),
     async onSubscribe(context, id, payload) {
-      const { principal } = context.extra;
+      const { principal, exchange, operations } = context.extra;
       // A socket that is acknowledged always has a principal.
       if (!principal) return [new GraphQLError('the token is missing')];
-      const { exchange, operations } = context.extra;
       if (!operations.begin(id, principal, payload)) return [deps.mask.error(auditSpoolFull(), exchange)];
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
@@ -329,8 +344,7 @@ async function prepare(
       if (errors.length > 0) return errors;
       const { operationName, variables: variableValues } = payload;
       const { schema } = enveloped;
-      const running: Running = { id, enveloped, extra, schema, document, operationName, variableValues, contextValue };
-      return running;
+      return { id, enveloped, extra, schema, document, operationName, variableValues, contextValue } satisfies Running;
     }, heldMemory());
   } catch (error) {
     if (error instanceof InvalidTokenError && error.details.reason !== 'another_class') {
@@ -350,9 +364,8 @@ async function subscribeOrReject(
 ): Promise<AsyncIterableIterator<ExecutionResult>> {
   const result = await subscribing;
   if (Symbol.asyncIterator in result) return result;
-  const rejection = new RefusedError(result.errors ?? []);
   const stream: AsyncIterableIterator<ExecutionResult> = {
-    next: () => Promise.reject(rejection),
+    next: () => Promise.reject(new RefusedError(result.errors ?? [])),
     [Symbol.asyncIterator]: () => stream,
   };
   return stream;

@@ -159,6 +159,8 @@ export class GraphqlSockets {
     socket.on('ping', slowDown);
     raw.on('drain', () => socket.resume());
     let hasEnded = false;
+    // The client sends the operation again after it has reconnected.
+    const isOver = () => this.#isStopping || hasEnded || socket.readyState !== socket.OPEN;
     let unwatch: (() => void) | undefined;
     const closeWith = (code: number, reason: string) =>
       close(socket, code, code === CloseCode.Unauthorized ? TOKEN_MISSING : reason, CLOSE_WAIT_MS);
@@ -187,8 +189,7 @@ export class GraphqlSockets {
         close: closeWith,
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
-            // The client sends the operation again after it has reconnected.
-            if (this.#isStopping || hasEnded || socket.readyState !== socket.OPEN) return;
+            if (isOver()) return;
             // Nothing more is read until the message is processed.
             socket.pause();
             const held = exchange.held?.openSeparately();
@@ -196,10 +197,11 @@ export class GraphqlSockets {
               if (!slowDown()) socket.resume();
               const text = String(data);
               const message = messageOf(text);
-              const { type, id } = Object(message);
-              if (type === 'complete') operations.left(id);
               held?.charge(MESSAGE_BYTES + textWeight(text) + heapWeight(message));
-              return held ? inRequest(held, () => handle(message)) : handle(message);
+              return operations.inTurn(
+                message,
+                async () => isOver() || (held ? inRequest(held, () => handle(message)) : handle(message)),
+              );
             }, held);
             const failed = (err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
