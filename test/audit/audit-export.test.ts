@@ -30,7 +30,7 @@ import { emptyFolder, type TestFolder } from '../support/start/folders.ts';
 const OTHER = 'bbbbbbbb-0000-4000-8000-000000000002';
 /** In every text of a record of another tenant. */
 const FOREIGN = 'foreign';
-const RUNS = inject('isThorough') ? 200 : 5;
+const RUNS = inject('isThorough') ? 200 : 3;
 
 const foreign = () =>
   auditRecord({

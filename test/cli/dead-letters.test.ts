@@ -9,6 +9,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { embeddedToo } from '../support/harness/in-turn.ts';
 import { temporaryFolder } from '../support/services/folders.ts';
 import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
 import { describeReal, serviceAddress } from '../support/services/real.ts';
@@ -158,19 +159,22 @@ describeReal(['postgres', 'kafka'], 'dead letters of Kafka', () => {
   deadLetterContract(() => given);
 });
 
-it('D8-12: on an embedded database a letter between two others is discarded, the others are replayed, and the audit verifies', async () => {
-  await using folder = await migratedFolder();
-  const env = { DATA_DIR: folder.path };
-  {
-    await using database = await openDatabase({ dataDir: embeddedClusterDir(folder.path) });
-    const bus = new EmbeddedBus(database.db, () => undefined);
-    for (const key of ['f-1', 'f-2', 'f-3']) await bus.publish([dead(key, '{}')]);
-    await bus.stop();
-  }
-  const { 'f-2': id = '' } = await letters(env);
-  await portcullis(['dead-letters', 'discard', id, '--reason', 'a test'], env);
-  const all = await portcullis(['transactions', 'replay', '--dlq', '--topic', 'transactions.user', '--json'], env);
-  expect(JSON.parse(all.out)).toMatchObject({ replayed: 2 });
-  expect(await letters(env)).toEqual({});
-  expect(await portcullis(['audit', 'verify'], env)).toMatchObject({ code: 0 });
-});
+embeddedToo(
+  'D8-12: on an embedded database a letter between two others is discarded, the others are replayed, and the audit verifies',
+  async () => {
+    await using folder = await migratedFolder();
+    const env = { DATA_DIR: folder.path };
+    {
+      await using database = await openDatabase({ dataDir: embeddedClusterDir(folder.path) });
+      const bus = new EmbeddedBus(database.db, () => undefined);
+      for (const key of ['f-1', 'f-2', 'f-3']) await bus.publish([dead(key, '{}')]);
+      await bus.stop();
+    }
+    const { 'f-2': id = '' } = await letters(env);
+    await portcullis(['dead-letters', 'discard', id, '--reason', 'a test'], env);
+    const all = await portcullis(['transactions', 'replay', '--dlq', '--topic', 'transactions.user', '--json'], env);
+    expect(JSON.parse(all.out)).toMatchObject({ replayed: 2 });
+    expect(await letters(env)).toEqual({});
+    expect(await portcullis(['audit', 'verify'], env)).toMatchObject({ code: 0 });
+  },
+);

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { COMMAND_NAMES } from '../../src/cli/commands.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
@@ -13,6 +13,7 @@ import { embeddedClusterDir } from '../../src/platform/config/secrets.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { portcullis as commandInProcess } from '../support/cli/in-process.ts';
 import { message } from '../support/events/recorder.ts';
+import { describeEmbedded } from '../support/harness/in-turn.ts';
 import {
   createTopics,
   deleteTopics,
@@ -249,7 +250,8 @@ async function expectToServe(run: Run): Promise<void> {
     child.stdout.resume();
     const { status } = await fetch(`${found.groups?.url}/health`);
     expect(status).toBe(200);
-    const posted = await portcullis(run, ['simulate', 'transaction', '--json']);
+    const start = isStarted('simulate transaction') ? spawned : inProcess;
+    const posted = await portcullis(run, ['simulate', 'transaction', '--json'], '', start);
     expect(posted).toMatchObject({ code: 0, err: '' });
     child.kill('SIGTERM');
     expect([...(await ended), await errors]).toEqual([0, null, '']);
@@ -277,14 +279,12 @@ it('D1-12: the program prints its help and its version from any working director
   expect((await run(PROGRAM, ['--help'], { cwd: '/' })).stdout).toContain('recover');
 });
 
-describe('bin/portcullis on an embedded instance', () => {
+// Each command opens a database of its own, which takes seconds. A quick run has those of test/cli/beside-instance.test.ts.
+describeEmbedded('bin/portcullis on an embedded instance', () => {
   it('D1-12 D6-18: every command works', async () => {
     await using folder = await migratedFolder();
     const run = await furnished({ DATA_DIR: folder.path }, folder);
-    // Each command opens a database of its own, which takes seconds: two of them stand for all but in `test:long`.
-    const isRun = (name: string) => inject('isThorough') || ['node create', 'transactions replay'].includes(name);
-    const steps = Object.fromEntries(Object.entries(STEPS).filter(([name]) => isRun(name)));
-    await expectAllToRun(run, steps, 'in turn', () => importedUser({ dataDir: embeddedClusterDir(folder.path) }));
+    await expectAllToRun(run, STEPS, 'in turn', () => importedUser({ dataDir: embeddedClusterDir(folder.path) }));
     await expectToServe(run);
   });
 });

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
 import { type RealDatabase, realDatabase } from '../support/harness/databases.ts';
+import { embeddedToo } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { emptyFolder, startedFolder, type TestFolder } from '../support/start/folders.ts';
 import { runCli, type Spawned, spawnCli } from '../support/start/process.ts';
@@ -181,7 +182,8 @@ describeReal('postgres', 'users import', () => {
   });
 });
 
-it('D7-09 D1-12: migrates a file into an embedded database', async () => {
+// In a quick run test/cli/beside-instance.test.ts has an import into one.
+embeddedToo('D7-09 D1-12: migrates a file into an embedded database', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   const { node_id: node } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
@@ -214,7 +216,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
       const [row] = await database.db.forNode(nodeId).run((k) => k.selectFrom('migrations').selectAll());
       if (row && row.success > more) return { id: row.id, rows: row.success };
       if (ended) throw new Error('it has ended before');
-      await delay(5);
+      await delay(20);
     }
   };
 

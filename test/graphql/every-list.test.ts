@@ -101,6 +101,10 @@ describe('the table of lists', () => {
 
 /** In a quick run each list has its turn at one of so many. */
 const EVERY = 3;
+/** Both nodes have rows of it, and so its cursors. */
+const OF_BOTH = 'Query.networks';
+/** In a quick run each list has its turn at some of what all have by one mechanism. */
+const isAll = inject('isThorough');
 
 describe.each(everyList)('%s', (name, list, turn) => {
   it('DG-02 DG-12 DG-13: returns each row once and in order by pages of any size, in both directions', async () => {
@@ -127,7 +131,7 @@ describe.each(everyList)('%s', (name, list, turn) => {
     }
   });
 
-  it('DG-02: is bounded by after and before, and empty for a size of 0', async () => {
+  it.runIf(isAll || turn % 2 === 0)('DG-02: is bounded by after and before, and empty for a size of 0', async () => {
     const rows = await rowsOf(fixture, list);
     const { edges } = await page(list, { first: SHORT });
     const [after, before] = [edges[1]?.cursor ?? null, edges[6]?.cursor ?? null];
@@ -143,34 +147,37 @@ describe.each(everyList)('%s', (name, list, turn) => {
     }
   });
 
-  it('DG-02 DG-12: rejects invalid pages and foreign cursors, each with one clear error', async () => {
-    const own = firstCursors[name] ?? '';
-    const cursors = everyList.flatMap(([other]) => (other === name ? [] : [firstCursors[other] ?? '']));
-    const forged = [
-      ...inTurn(cursors, EVERY, turn),
-      ofOtherNode,
-      '',
-      'x',
-      own.slice(1),
-      `${own}=`,
-      `${own}A`,
-      own.toLowerCase(),
-    ];
-    const messages = await messagesTo(
-      list,
-      forged.map((after) => ({ after })),
-    );
-    expect(new Set(messages)).toEqual(new Set(['after: is not a cursor of this list']));
-    expect(await messagesTo(list, [{ before: cursors[0] ?? '' }])).toEqual(['before: is not a cursor of this list']);
-    expect(await messagesTo(list, [{ first: 1, last: 1 }])).toEqual(['first: must not be combined with last']);
-    expect(await messagesTo(list, [{ first: -1 }, { last: -1 }])).toEqual([
-      expect.stringContaining('first'),
-      expect.stringContaining('last'),
-    ]);
-    expect(fixture.faults).toEqual([]);
-  });
+  it.runIf(isAll || turn % 2 === 1 || name === OF_BOTH)(
+    'DG-02 DG-12: rejects invalid pages and foreign cursors, each with one clear error',
+    async () => {
+      const own = firstCursors[name] ?? '';
+      const cursors = everyList.flatMap(([other]) => (other === name ? [] : [firstCursors[other] ?? '']));
+      const forged = [
+        ...inTurn(cursors, EVERY, turn),
+        ofOtherNode,
+        '',
+        'x',
+        own.slice(1),
+        `${own}=`,
+        `${own}A`,
+        own.toLowerCase(),
+      ];
+      const messages = await messagesTo(
+        list,
+        forged.map((after) => ({ after })),
+      );
+      expect(new Set(messages)).toEqual(new Set(['after: is not a cursor of this list']));
+      expect(await messagesTo(list, [{ before: cursors[0] ?? '' }])).toEqual(['before: is not a cursor of this list']);
+      expect(await messagesTo(list, [{ first: 1, last: 1 }])).toEqual(['first: must not be combined with last']);
+      expect(await messagesTo(list, [{ first: -1 }, { last: -1 }])).toEqual([
+        expect.stringContaining('first'),
+        expect.stringContaining('last'),
+      ]);
+      expect(fixture.faults).toEqual([]);
+    },
+  );
 
-  it('DG-12: rejects a cursor of which any byte was changed', async () => {
+  it.runIf(isAll || turn % 2 === 0)('DG-12: rejects a cursor of which any byte was changed', async () => {
     const bytes = Buffer.from(firstCursors[name] ?? '', 'base64url');
     const changed = inTurn([...bytes.keys()], EVERY, turn).map((at) => {
       const forged = Buffer.from(bytes);

@@ -6,6 +6,7 @@ import { recordOf } from '../support/audit/records.ts';
 import { envelope } from '../support/gateway/envelopes.ts';
 import { PASSWORD, tokenStatus } from '../support/graphql/administration.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import {
   type Answer,
   type Portcullis,
@@ -361,15 +362,18 @@ describe('D3-40: invalid cookies at the console', () => {
     return length;
   }
 
-  it.each(junk)('cause no HMAC and do not hide a valid session: cookies whose value %s', async (_name, value) => {
-    const many = Array.from({ length: 40 }, (_, n) => value(n));
-    const stranger = new Browser(p, '192.0.2.40');
-    stranger.cookie = cookies(...many);
-    for (const send of [() => stranger.renew(), () => stranger.signOut()]) expect(await checks(send)).toBe(0);
-    const { browser } = await signedIn();
-    browser.cookie = cookies(...many.slice(20), cookieValue(browser), ...many.slice(20));
-    expect((await browser.renew()).status).toBe(200);
-  });
+  it.each(inTurn(junk, 2, 0))(
+    'cause no HMAC and do not hide a valid session: cookies whose value %s',
+    async (_name, value) => {
+      const many = Array.from({ length: 40 }, (_, n) => value(n));
+      const stranger = new Browser(p, '192.0.2.40');
+      stranger.cookie = cookies(...many);
+      for (const send of [() => stranger.renew(), () => stranger.signOut()]) expect(await checks(send)).toBe(0);
+      const { browser } = await signedIn();
+      browser.cookie = cookies(...many.slice(20), cookieValue(browser), ...many.slice(20));
+      expect((await browser.renew()).status).toBe(200);
+    },
+  );
 
   it('cause at most four HMACs when they have the current kid, and one when they are the same', async () => {
     const stranger = new Browser(p, '192.0.2.41');

@@ -14,5 +14,12 @@ export const thoroughly = it.runIf(inject('isThorough'));
  * run has it on PostgreSQL.
  */
 export function describeEmbedded(name: string, tests: () => void): void {
-  describe.runIf(inject('isThorough') || inject('addresses').postgres === undefined)(name, tests);
+  describe.runIf(isEmbeddedToo())(name, tests);
+}
+
+/** One case of that kind. */
+export const embeddedToo = it.runIf(isEmbeddedToo());
+
+function isEmbeddedToo(): boolean {
+  return inject('isThorough') || inject('addresses').postgres === undefined;
 }

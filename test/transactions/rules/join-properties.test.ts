@@ -16,7 +16,7 @@ import { anyNotification } from '../../support/transactions/rules/notifications.
 const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);
 const notifications = fc.array(anyNotification, { maxLength: 6 });
 /** How many sets of notifications are tried, and in how many orders each. */
-const HISTORIES = inject('isThorough') ? 1_000 : 250;
+const HISTORIES = inject('isThorough') ? 1_000 : 100;
 const ORDERS = inject('isThorough') ? 100 : 40;
 const RANK = { 1: 1, 2: 2, 5: 3, 3: 4, 4: 4 };
 
