@@ -62,7 +62,12 @@ async function migrationWithRows(migrated: MigrationTableRow, page: PageArgument
     list: ({ migrationPages }) => ofOneOwner(migrationPages.rows),
     filter: migrated.id,
     viewOf: ({ index, email, external_id, user_id, status, reason }: MigrationRowRow) => ({
-      ...{ index, email, external_id, user_id, status, reason },
+      index,
+      email,
+      external_id,
+      user_id,
+      status,
+      reason,
     }),
   });
   return { ...migrationView(migrated), rows };
