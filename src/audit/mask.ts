@@ -289,7 +289,10 @@ function pairMasker(text: string, { secrets = SECRETS, isOperation = false }: Fo
     for (let equals = pair.indexOf('='), parts = 0; equals !== -1; parts += 1) {
       const value = pair.slice(equals + 1);
       const name = pair.slice(pair.lastIndexOf(';', equals) + 1, equals);
-      if (parts === MAX_PAIRS || (value !== '' && isSecret(decode(name), value)))
+      if (
+        parts === MAX_PAIRS ||
+        (value !== '' && spellingsOf(name).some((spelled) => isSecret(decode(spelled), value)))
+      )
         return `${pair.slice(0, equals + 1)}${MASK}`;
       const semicolon = pair.indexOf(';', equals);
       equals = semicolon === -1 ? -1 : pair.indexOf('=', semicolon);

@@ -87,6 +87,7 @@ describe('other bodies', () => {
   it.each([
     [form, 'grant_type=password&client_secret=a%20b&username=u', 'grant_type=password&client_secret=***&username=u'],
     [form, 'pass%77ord=x&%zz=1&user[password]=x&token[]=x', 'pass%77ord=***&%zz=1&user[password]=***&token[]=***'],
+    [form, 'pass%2577ord=x&a=1&p%252561ssword=x', 'pass%2577ord=***&a=1&p%252561ssword=***'],
     [form, 'search=x&filter[Search]=x;a=1&research=y', 'search=***&filter[Search]=***&research=y'],
     [form, 'client+secret=x&a=1;token=x;b=2&c=1;2', 'client+secret=***&a=1;token=***&c=1;2'],
     [form, 'v=%7B%22token%22%3A%22x%22%7D&b=+1', 'v=%7B%22token%22%3A%22***%22%7D&b=+1'],
