@@ -50,7 +50,9 @@ export function spawnInstance(
   through: readonly string[] = [],
   tree = ROOT,
 ): Spawned {
-  return spawnNode([...flags, ...START], { PORT: '0', ADMIN_PORT: '0', ...variables }, '', { through, tree });
+  // What is on the command line goes before NODE_OPTIONS.
+  const own = START.filter((flag) => !variables.NODE_OPTIONS?.includes(flag.replace(/=.*/, '=')));
+  return spawnNode([...flags, ...own], { PORT: '0', ADMIN_PORT: '0', ...variables }, '', { through, tree });
 }
 
 /** Starts an instance and waits until it serves. */
