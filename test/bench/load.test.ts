@@ -58,8 +58,7 @@ describe.each(Object.entries(GENERATORS))('the load generator of %s', (_, send) 
     server = await startServer();
     await send(server.port, { ...LOAD, connections: 256 });
     const { arrivals } = server;
-    const [first = 0, last = 0] = [arrivals[0], arrivals.at(-1)];
-    expect(last - first).toBeGreaterThan(900);
+    const [first = 0] = arrivals;
     const stalled = arrivals.filter((at) => at - first >= STALL.fromMs && at - first < STALL.untilMs);
     expect(stalled.length).toBeGreaterThan(40);
   });
