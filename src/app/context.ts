@@ -116,7 +116,7 @@ export async function createContext({
   const publicUrl = { value: config.publicUrl ?? '', path: publicPath };
   const health = new Health(
     {
-      // Reads of revocations, twice a second, tell it of a server.
+      // On servers the poll of revocations reads the clock too: while it succeeds, nothing else has to be asked.
       database: async () =>
         isEmbedded || access.changes.ageMs > HEALTHY_AGE_MS
           ? access.clock.note(await database.checkHealth())

@@ -143,8 +143,8 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
 /**
  * Collects all garbage once, after the first interval in which the process has rested. Loading the program fills the
  * space of young objects, 64 MB in the image, which V8 otherwise keeps until it is busy. The collection takes up to a
- * second, so it waits while there is work. How much the heap may grow from then on is V8's decision: by twice what is
- * left, with the buffers outside of it, an attacked process took 1.4 GB where it takes 0.7.
+ * second, so it waits while there is work. From then on V8 decides how much the heap may grow: allowed to grow by twice
+ * what is left, a process under attack took 1.4 GB, with the buffers outside of the heap; it takes 0.7.
  */
 function collectAtRest(): void {
   let before = performance.eventLoopUtilization();

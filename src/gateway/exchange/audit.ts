@@ -284,7 +284,7 @@ function recordOf(
     method: req.method ?? '',
     ...audit.head,
     headers: {
-      // What tells of a refusal. A reason has no text of the caller, and masking could take the name of a permission for that of a secret.
+      // A reason is not masked: it has no text of the caller, and the name of a permission could be taken for that of a secret.
       ...(audit.reason === undefined ? {} : { [REASON]: audit.reason }),
       ...(audit.lockedUntilMs === undefined ? {} : { [LOCKED_UNTIL]: new Date(audit.lockedUntilMs).toISOString() }),
       ...audit.head.headers,
