@@ -123,18 +123,19 @@ export async function buildAccess(
   const denied = new DenyList({ db, waitUntilFresh: () => changes.waitUntilFresh(), nowMs });
   const directory = new AccessDirectory({ db, pepper: secrets.pepper, denied, nowMs });
   const authenticator = new TokenAuthenticator({ verifier, directory, sessions, nowMs });
-  const watch = new AccessWatch({
-    check: (principal) => authenticator.check(principal),
-    admits: (principal) => directory.admits(principal),
-    clock: { ...systemClock, nowMs },
-    onError: (error) => log.error({ err: error }, 'could not check the token of a connection; closing the connection'),
-  });
-  followEnds({ changes, denied, directory, sessions, watch });
   const counts = new QuotaCounts({ usage: new QuotaStore(db), log });
   counts.start();
   stack.defer(() => counts.stop());
   const limits = new ClientLimits({ cache, counts, log, nowMs });
   const guards = new ClientGuards({ limits, clients: directory });
+  const watch = new AccessWatch({
+    check: (principal) => authenticator.check(principal),
+    recheck: (principal) => authenticator.recheck(principal),
+    guards,
+    clock: { ...systemClock, nowMs },
+    onError: (error) => log.error({ err: error }, 'could not check the token of a connection; closing the connection'),
+  });
+  followEnds({ changes, denied, directory, sessions, watch });
   const throttle = new Throttle({ cache, nowMs });
   const wrongSecrets = new WrongSecrets(nowMs);
   const issuer = new TokenIssuer({ keys, issuer: issuerUrl, clock });

@@ -90,8 +90,8 @@ export function jsonOf(line: Buffer): string {
   const text = line.toString('utf8');
   if (!isChainedLine(line)) return text;
   const members = text.split('\t').map((column, index) => {
-    const name = AUDIT_COLUMNS[index];
-    return [name, memberOf(name, column)];
+    const [name, member] = [AUDIT_COLUMNS[index], column === NULL ? null : textOf(column)];
+    return [name, member !== null && JSON_COLUMNS.has(name) ? JSON.parse(member) : member];
   });
   return JSON.stringify(Object.fromEntries(members));
 }
@@ -99,11 +99,6 @@ export function jsonOf(line: Buffer): string {
 const JSON_COLUMNS: ReadonlySet<string | undefined> = new Set([
   ...['status_code', 'elapsed', 'headers', 'request_bytes', 'response_bytes', 'is_api', 'aborted'],
 ]);
-
-function memberOf(name: string | undefined, column: string): unknown {
-  if (column === NULL) return null;
-  return JSON_COLUMNS.has(name) ? JSON.parse(textOf(column)) : textOf(column);
-}
 
 /** The format of records and their hashes, which the first seal of a chain states. */
 export const CHAIN_FORMAT = 3;

@@ -47,8 +47,10 @@ export interface ChainDependencies {
  * Creates the gateway chain, in the order of clause 1-01 (docs/contract.md); the permission stage follows revocation.
  */
 export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainDependencies): readonly Stage[] {
-  async function recheck({ principal }: RequestState): Promise<void> {
-    if (principal) await tokens.recheck(principal);
+  async function recheck(exchange: Exchange): Promise<void> {
+    const { guarded, state } = exchange;
+    if (state.principal) await tokens.recheck(state.principal);
+    if (state.principal && guarded) await exchange.admit(state.principal, false);
   }
 
   async function findToken(state: RequestState, token: string, classes: readonly TokenClass[]): Promise<void> {

@@ -18,8 +18,11 @@ it('no two advisory locks share a number, so that work under one never waits for
   expect(numbers).toEqual([...new Set(numbers)]);
 });
 
-it('5.3-03: the client guards are called in one place, for all interfaces', () => {
-  expect(filesOf(found(/\bguards\??\.check\(/g))).toEqual(['src/gateway/exchange/exchange.ts']);
+it('5.3-03: the client guards are called in one place for all requests, and in one for open connections', () => {
+  expect(filesOf(found(/\bguards\??\.check\(/g)).sort()).toEqual([
+    'src/access/revocation/access-watch.ts',
+    'src/gateway/exchange/exchange.ts',
+  ]);
 });
 
 it('rows are plain objects: only the schema migrations use an entity manager', () => {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { print } from 'graphql';
 import { expect, it } from 'vitest';
-import { CreateClientDocument, SetClientStatusDocument } from '../graphql/generated/graphql.ts';
+import { CreateClientDocument, PatchClientDocument, SetClientStatusDocument } from '../graphql/generated/graphql.ts';
 import { createdClient, operate } from '../support/graphql/administration.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart, sendRaw } from '../support/graphql/upload-requests.ts';
 import { usePortcullis } from '../support/harness.ts';
@@ -61,9 +61,23 @@ const REQUESTS: [string, Late][] = [
   ],
 ];
 
-it.each(REQUESTS)(
-  'D3-36 D8-08: a request of %s whose body is completed after its client was disabled gets 401 and changes nothing',
-  async (_name, { path, body, headers, at = 40 }) => {
+const ENDS = [
+  {
+    why: 'was disabled gets 401',
+    status: 401,
+    end: (admin: string, id: string) => operate(p, admin, SetClientStatusDocument, { id, status: 'DISABLED' }),
+  },
+  {
+    why: 'may not use its address any more gets 403',
+    status: 403,
+    end: (admin: string, id: string) =>
+      operate(p, admin, PatchClientDocument, { id, input: { allowedIps: ['203.0.113.9'] } }),
+  },
+];
+
+it.each(ENDS.flatMap((end) => REQUESTS.map(([name, late]) => ({ name, late, ...end }))))(
+  'D3-36 D8-08: a request of $name whose body is completed after its client $why and changes nothing',
+  async ({ late: { path, body, headers, at = 40 }, status, end }) => {
     const admin = await p.clientToken();
     const scopes = ['clients:manage', 'wallet-rules:write', 'users:migrate'];
     const { client, credentials } = await createdClient(p, admin, { grantTypes: ['CLIENT_CREDENTIALS'], scopes });
@@ -73,9 +87,9 @@ it.each(REQUESTS)(
     const answer = sendRaw(p.url, headers(await p.clientToken(credentials), credentials.client_secret), sent, path);
     sent.write(first);
     await delay(LATE_MS);
-    await operate(p, admin, SetClientStatusDocument, { id: client.id, status: 'DISABLED' });
+    await end(admin, client.id);
     sent.end(rest);
-    expect((await answer).status).toBe(401);
+    expect((await answer).status).toBe(status);
     const made = await rows(p).run((k) => k.selectFrom('clients').select('id').where('name', '=', NAME));
     expect(made).toEqual([]);
     expect(await rows(p).run((k) => k.selectFrom('migrations').select('id'))).toEqual(migrations);

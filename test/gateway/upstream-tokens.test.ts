@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { SetClientStatusDocument } from '../graphql/generated/graphql.ts';
+import { PatchClientDocument, SetClientStatusDocument } from '../graphql/generated/graphql.ts';
 import { gatewayFile } from '../support/gateway/gateway-file.ts';
 import {
   LASTING,
@@ -10,13 +10,14 @@ import {
   last,
   startLastingService,
 } from '../support/gateway/lasting.ts';
-import { createdClient, operate } from '../support/graphql/administration.ts';
+import { createdClient, loginOfDemo, operate } from '../support/graphql/administration.ts';
 import { type Portcullis, startPortcullis, startReplica } from '../support/harness.ts';
 import { apiClaims, signed } from '../support/oauth/jwt.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const CUT = /^HTTP\/1\.1 (?:101|200) /;
 const REFUSED = /^HTTP\/1\.1 401 [\s\S]*error_description="the token has (?:expired|been revoked)"/;
+const NOT_ALLOWED = /^HTTP\/1\.1 403 [\s\S]*"ip_not_allowed"/;
 
 describeReal('postgres', 'long requests to a remote service', () => {
   const stack = new AsyncDisposableStack();
@@ -53,12 +54,12 @@ describeReal('postgres', 'long requests to a remote service', () => {
     return all;
   }
 
-  async function ended(all: readonly Lasting[]): Promise<void> {
+  async function ended(all: readonly Lasting[], refused = REFUSED): Promise<void> {
     await vi.waitFor(() =>
       expect(all.filter(({ closedAt }) => closedAt === undefined).map(({ kind }) => kind)).toEqual([]),
     );
     for (const { kind, text } of all)
-      expect([kind, text]).toEqual([kind, expect.stringMatching(kind.match(/upload|poll/) ? REFUSED : CUT)]);
+      expect([kind, text]).toEqual([kind, expect.stringMatching(kind.match(/upload|poll/) ? refused : CUT)]);
     for (const { text } of all) expect(text).not.toMatch(/\n0\r\n\r\n$/);
   }
 
@@ -76,6 +77,16 @@ describeReal('postgres', 'long requests to a remote service', () => {
     const all = await lastAll(await p.clientToken(credentials));
     await operate(p, admin, SetClientStatusDocument, { id: client.id, status: 'DISABLED' as const });
     await ended(all);
+    expect(others.filter(({ closedAt }) => closedAt !== undefined)).toEqual([]);
+  });
+
+  it('D2-29 5.3-03: end when their client is no longer allowed their address, while logins through it continue', async () => {
+    const settings = { scopes: ['accounts:read'], grantTypes: ['CLIENT_CREDENTIALS' as const, 'PASSWORD' as const] };
+    const { client, credentials } = await createdClient(p, admin, settings);
+    const others = await lastAll((await loginOfDemo(p, credentials)).access_token);
+    const all = await lastAll(await p.clientToken(credentials));
+    await operate(p, admin, PatchClientDocument, { id: client.id, input: { allowedIps: ['203.0.113.9'] } });
+    await ended(all, NOT_ALLOWED);
     expect(others.filter(({ closedAt }) => closedAt !== undefined)).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { InvalidTokenError } from '../../src/access/identity/callers.ts';
 import type { AccessWatch } from '../../src/access/revocation/access-watch.ts';
 import { databaseEventLog, type EventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
@@ -30,8 +31,8 @@ beforeEach(async () => {
   [executions, isFailing, endings] = [0, false, new Map()];
   wakeUps = new MemoryWakeUps();
   streams = new EventStreams({ log: watchedLog(databaseEventLog(database.db)), wakeUps, onError: () => undefined });
-  const watch: AccessWatch['watch'] = ({ tokenId = '' }, onEnd) => {
-    endings.set(tokenId, () => onEnd('revoked'));
+  const watch: AccessWatch['watch'] = ({ tokenId = '' }, _request, onEnd) => {
+    endings.set(tokenId, () => onEnd(new InvalidTokenError('revoked')));
     return () => endings.delete(tokenId);
   };
   fixture = await startFixtureOn(database, { services: { streams }, watch: { watch } });

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { ExecutionResult } from 'graphql';
 import { afterEach, expect, it } from 'vitest';
-import type { Principal } from '../../src/access/identity/callers.ts';
+import { InvalidTokenError, type Principal } from '../../src/access/identity/callers.ts';
 import type { ErrorMask } from '../../src/api/graphql/execution/error-masking.ts';
 import { SharedResults } from '../../src/api/graphql/execution/shared-results.ts';
 import { SseStream, SseStreams } from '../../src/api/graphql/execution/sse-streams.ts';
@@ -88,9 +88,9 @@ it('D2-29: a client that does not read is disconnected when its token is revoked
   let end: () => void = () => undefined;
   let isWatched = true;
   const streams = new SseStreams({
-    watch: (watched, onEnd) => {
+    watch: (watched, _request, onEnd) => {
       expect(watched).toBe(principal);
-      end = () => onEnd('revoked');
+      end = () => onEnd(new InvalidTokenError('revoked'));
       return () => {
         isWatched = false;
       };

@@ -14,8 +14,11 @@ import {
 } from '../support/harness.ts';
 import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import type { ClientCredentials } from '../support/oauth/clients.ts';
+import { settle } from '../support/realtime/model.ts';
 import { describeReal } from '../support/services/real.ts';
 import {
+  type ClientPatch,
+  PatchClientDocument,
   SetClientStatusDocument,
   SetSupervisorPasswordDocument,
   SetSupervisorStatusDocument,
@@ -32,8 +35,8 @@ interface Subscription {
 
 const readers: EventReader[] = [];
 
-async function overSse(p: Portcullis, token: string): Promise<Subscription> {
-  const reader = await openStream(p, token, QUERY);
+async function overSse(p: Portcullis, token: string, headers = {}): Promise<Subscription> {
+  const reader = await openStream(p, token, QUERY, { headers });
   readers.push(reader);
   return {
     over: [],
@@ -47,12 +50,16 @@ async function overSse(p: Portcullis, token: string): Promise<Subscription> {
   };
 }
 
-async function overSocket(p: Portcullis, token: string): Promise<Subscription> {
-  const { subscribe, received, closed } = await openSocket(p, token);
-  const { load } = p.service.context.streams;
-  subscribe('1', QUERY);
-  await until(() => p.service.context.streams.load.streams > load.streams);
+async function overSocket(p: Portcullis, token: string, headers = {}) {
+  const { socket, subscribe, received, closed } = await openSocket(p, token, { headers });
+  const begin = async () => {
+    const { load } = p.service.context.streams;
+    subscribe('1', QUERY);
+    await until(() => p.service.context.streams.load.streams > load.streams);
+  };
+  await begin();
   return {
+    ...{ socket, received, begin },
     over: [4403, 'token revoked'],
     async rest() {
       const [code, reason] = await closed;
@@ -179,6 +186,73 @@ describe('a subscription whose access is revoked early', () => {
   });
 });
 
+const CERTIFICATE = { 'ssl-client-fingerprint': 'ab'.repeat(20) };
+const BOUND = { requireCertificate: true, certFingerprint: 'AB'.repeat(20) };
+
+/** Changes of a client after which its guards refuse its next request, and how. */
+const GUARDED: [string, ClientPatch, string][] = [
+  ['its address is no longer allowed', { allowedIps: ['203.0.113.9'] }, 'ip_not_allowed'],
+  ['it requires another certificate', { ...BOUND, certFingerprint: 'cd'.repeat(20) }, 'mtls_required'],
+  ['it requires a certificate of which it has no fingerprint', { ...BOUND, certFingerprint: '' }, 'mtls_required'],
+];
+
+describe('a subscription of a client whose guards are changed', () => {
+  const p = usePortcullis();
+  let admin: string;
+  beforeAll(async () => {
+    admin = await p.clientToken();
+  });
+  const change = async (id: string, input: ClientPatch) => {
+    const { result } = await operate(p, admin, PatchClientDocument, { id, input });
+    expect(result.__typename).toBe('Client');
+  };
+  const refused = (message: string) => [{ message, extensions: { code: 'FORBIDDEN' } }];
+
+  it.each(GUARDED)('D2-29 5.3-02 5.3-03: over SSE ends with FORBIDDEN when %s', async (_why, input, message) => {
+    const { client, credentials } = await endlessClient(p, admin);
+    await overSse(p, (await loginOfDemo(p, credentials)).access_token);
+    const { rest } = await overSse(p, (await pairOf(p, credentials)).access_token, CERTIFICATE);
+    await change(client.id, input);
+    expect(await rest()).toEqual([refused(message), 'complete']);
+    // A login is not guarded after it was issued.
+    await until(() => p.service.context.watch.size === 1);
+  });
+
+  it.each(GUARDED)(
+    'D2-16 D2-29: over a socket that stays open ends with FORBIDDEN when %s',
+    async (_why, input, message) => {
+      const { client, credentials } = await endlessClient(p, admin);
+      const { access_token } = await pairOf(p, credentials);
+      const { socket, received, begin, rest } = await overSocket(p, access_token, CERTIFICATE);
+      const error = { id: '1', type: 'error', payload: refused(message) };
+      for (const round of [1, 2]) {
+        await change(client.id, input);
+        await until(() => received.length >= round);
+        expect([received[round - 1], socket.readyState]).toEqual([error, socket.OPEN]);
+        await change(client.id, { allowedIps: [], requireCertificate: false });
+        await begin();
+      }
+      await revoke(p, credentials, access_token);
+      expect(await rest()).toEqual([error, error, 4403, 'token revoked']);
+    },
+  );
+
+  it.each([
+    ['its address stays allowed', { allowedIps: ['127.0.0.0/8', '::1'] }],
+    ['it requires the certificate that it has shown', BOUND],
+    ['its limits are used up', { monthlyLimit: 1, rateLimit: { requestsPerHour: 1 } }],
+  ])('D2-29 D6-12: stays open when %s', async (_why, input) => {
+    const { client, credentials } = await endlessClient(p, admin);
+    const { access_token } = await pairOf(p, credentials);
+    await overSse(p, access_token, CERTIFICATE);
+    const { received } = await overSocket(p, access_token, CERTIFICATE);
+    await change(client.id, input);
+    await p.service.context.changes.poll();
+    await settle();
+    expect([p.service.context.watch.size, received]).toEqual([2, []]);
+  });
+});
+
 describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
   describe.each([
     ['over one Redis', startOnSharedStores, 0],
@@ -196,6 +270,13 @@ describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
     });
     afterAll(async () => {
       await replica[Symbol.asyncDispose]();
+    });
+
+    it('D2-29 5.3-03: ends with FORBIDDEN when the address of its client is no longer allowed', async () => {
+      const { client, credentials } = await endlessClient(p, admin);
+      const { rest } = await overSse(replica, (await pairOf(p, credentials)).access_token);
+      await operate(p, admin, PatchClientDocument, { id: client.id, input: { allowedIps: ['203.0.113.9'] } });
+      expect(await rest()).toEqual([[{ message: 'ip_not_allowed', extensions: { code: 'FORBIDDEN' } }], 'complete']);
     });
 
     it.each(cases)('D2-29 DG-15 D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {

@@ -1,9 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { InvalidTokenError, type Principal } from '../../src/access/identity/callers.ts';
+import type { GuardedRequest } from '../../src/access/limits/client-guards.ts';
+import type { LimitVerdict } from '../../src/access/limits/limits.rules.ts';
 import { storedTokenId } from '../../src/access/revocation/access-cache.ts';
 import type { AccessChange } from '../../src/access/revocation/access-changes.ts';
 import { AccessWatch } from '../../src/access/revocation/access-watch.ts';
+import { Refusal, serviceUnavailable } from '../../src/platform/errors.ts';
 import { ManualClock, settle } from '../support/realtime/model.ts';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -41,16 +44,20 @@ function watching() {
   const check = async (principal: Principal) => {
     if (!judged(principal)) throw new InvalidTokenError('revoked');
   };
-  const watch = new AccessWatch({ check, admits: judged, clock, onError: (error) => void faults.push(error) });
+  const guards = { check: vi.fn(async (): Promise<LimitVerdict> => ({ headers: [] })) };
+  const onError = (error: unknown) => void faults.push(error);
+  const watch = new AccessWatch({ check, recheck: check, guards, clock, onError });
   const told: string[] = [];
   /** Applies changes, and lets the watchers be called back. */
   const apply = async (changes: AccessChange[]) => {
     await watch.apply(changes);
     await settle();
   };
-  const begin = (name: string, changes: Partial<Principal> = {}) =>
-    watch.watch(principal(changes), (end) => told.push(`${name} ${end}`));
-  return { watch, apply, bad, faults, clock, judged, told, begin };
+  const begin = (name: string, changes: Partial<Principal> = {}, request?: GuardedRequest) =>
+    watch.watch(principal(changes), request, (refusal) => {
+      told.push(`${name} ${refusal instanceof InvalidTokenError ? refusal.end : refusal.code}`);
+    });
+  return { watch, apply, bad, faults, clock, judged, guards, told, begin };
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -106,6 +113,49 @@ describe('watchers of a token', () => {
     expect([watch.size, clock.timers]).toEqual([0, 0]);
   });
 
+  const REQUEST: GuardedRequest = { fingerprint: undefined, address: '192.0.2.1' };
+
+  it.each(['ip_not_allowed', 'mtls_required'] as const)(
+    'D2-29 5.3-03: a watcher is notified of %s at each change of its client, and of the end of its token after that',
+    async (code) => {
+      const { watch, apply, guards, told, begin } = watching();
+      begin('it', {}, REQUEST);
+      begin('guarded elsewhere');
+      await settle();
+      guards.check.mockRejectedValue(new Refusal(code));
+      await apply([CLIENT_CHANGED]);
+      await apply([CLIENT_CHANGED]);
+      expect(told).toEqual([`it ${code}`, `it ${code}`]);
+      expect(guards.check).toHaveBeenLastCalledWith(principal(), REQUEST, false);
+      guards.check.mockResolvedValue({ headers: [] });
+      await apply([CLIENT_CHANGED]);
+      await apply([ended('token', CLIENT, 't')]);
+      expect(told.slice(2)).toEqual(['it revoked', 'guarded elsewhere revoked']);
+      expect(watch.size).toBe(0);
+    },
+  );
+
+  it('D2-29: a watcher is notified of a guard that refuses it since its request was admitted', async () => {
+    const { watch, guards, told, begin } = watching();
+    guards.check.mockRejectedValue(new Refusal('ip_not_allowed'));
+    const stop = begin('it', {}, REQUEST);
+    await settle();
+    expect([told, watch.size]).toEqual([['it ip_not_allowed'], 1]);
+    stop();
+    expect(watch.size).toBe(0);
+  });
+
+  it('D2-29: a change whose guards cannot be checked ends no watcher, and is applied again', async () => {
+    const { apply, guards, told, begin } = watching();
+    begin('it', {}, REQUEST);
+    await settle();
+    guards.check.mockRejectedValueOnce(serviceUnavailable()).mockRejectedValueOnce(new Refusal('ip_not_allowed'));
+    await expect(apply([CLIENT_CHANGED])).rejects.toThrow('service_unavailable');
+    expect(told).toEqual([]);
+    await apply([CLIENT_CHANGED]);
+    expect(told).toEqual(['it ip_not_allowed']);
+  });
+
   it("D6-12: a watcher is not notified of the revocation of another client's token with the same id", async () => {
     const { apply, told, begin } = watching();
     begin('it');
@@ -123,20 +173,20 @@ describe('watchers of a token', () => {
     expect(watch.size).toBe(0);
   });
 
-  it('D6-12: a watcher is notified with unknown when the state of the token cannot be read', async () => {
+  it('D6-12: a watcher is notified with 503 when the state of the token cannot be read', async () => {
     const { watch, faults, judged, told, begin } = watching();
     judged.mockImplementation(() => {
       throw new Error('away');
     });
     begin('it');
     await settle();
-    expect([told, faults, watch.size]).toEqual([['it unknown'], [new Error('away')], 0]);
+    expect([told, faults, watch.size]).toEqual([['it service_unavailable'], [new Error('away')], 0]);
   });
 
   it('D2-29: watchers are notified in slices, so that thousands with one token do not block other work', async () => {
     const { watch, told, begin } = watching();
     for (let at = 0; at < 20; at += 1) {
-      watch.watch(principal(), () => {
+      watch.watch(principal(), undefined, () => {
         for (const until = performance.now() + 2; performance.now() < until; );
         told.push('slow');
       });

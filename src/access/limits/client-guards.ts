@@ -50,20 +50,16 @@ export class ClientGuards {
    * its client was checked when it was issued. One call to the cache decides on rate and quota together: it has counted
    * the request in the windows of a second, a minute and an hour and in the quota, or in none of them. The verdict has the
    * limit headers of every response. With `isCounted` false, only certificate and address are checked: for a WebSocket
-   * that opens, because its operations are counted.
+   * that opens, because its operations are counted, and for what was admitted before.
    * @throws Refusal `mtls_required` or `ip_not_allowed`.
    */
   async check(caller: ClientRecord | Principal, request: GuardedRequest, isCounted = true): Promise<LimitVerdict> {
     const client = 'tokenUse' in caller ? await this.#clientOf(caller) : caller;
     if (!client) return UNLIMITED;
     const { certificate, ip_allowlist, rate_limit, monthly_quota } = this.#counts;
-    if (!isCounted) {
-      checkCertificate(client, request);
-      checkAddress(client, request);
-      return UNLIMITED;
-    }
-    counted(certificate, () => checkCertificate(client, request));
-    counted(ip_allowlist, () => checkAddress(client, request));
+    counted(isCounted ? certificate : none(), () => checkCertificate(client, request));
+    counted(isCounted ? ip_allowlist : none(), () => checkAddress(client, request));
+    if (!isCounted) return UNLIMITED;
     const verdict = await this.#deps.limits.check(client).catch((error) => countThrown(rate_limit, error));
     const isRate = verdict.refusal?.code === 'rate_limit_exceeded';
     rate_limit[isRate ? 'refused' : 'passed'] += 1;
@@ -77,6 +73,11 @@ export class ClientGuards {
 }
 
 const UNLIMITED: LimitVerdict = { headers: [] };
+
+/** Checks whether a refusal is a guard's for a certificate or an address, which is refused until the client is changed. */
+export function isGuardRefusal({ code }: Refusal): boolean {
+  return code === 'mtls_required' || code === 'ip_not_allowed';
+}
 
 /** Normalizes a fingerprint for comparison: without colons, in lower case; empty for none. */
 export function plainFingerprint(fingerprint: string | null | undefined): string {

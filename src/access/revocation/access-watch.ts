@@ -1,25 +1,31 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { at, type Clock } from '../../events/streams/clock.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
+import { isOverload, Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import { InvalidTokenError, type Principal } from '../identity/callers.ts';
+import { type ClientGuards, type GuardedRequest, isGuardRefusal } from '../limits/client-guards.ts';
 import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, endKey, endKeysOf } from './access-cache.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
 import type { Sessions } from './sessions.ts';
 
-/** How a token has ended; `unknown` when it could not be checked, which counts as an end too. */
-export type AccessEnd = 'expired' | 'revoked' | 'unknown';
-
-type OnAccessEnd = (end: AccessEnd) => void;
+/** Called with the refusal that a request with the same token would get now. */
+export type OnAccessEnd = (refusal: Refusal) => void;
 
 interface Watcher {
   principal: Principal;
+  request: GuardedRequest | undefined;
   keys: readonly string[];
   onEnd: OnAccessEnd;
   cancelExpiry: (() => void) | undefined;
-  end: AccessEnd | undefined;
+  /** Whether the token has ended, or could not be checked. */
+  hasEnded: boolean;
+  isOver: boolean;
 }
 
-/** Watches the tokens of connections that outlive their request, such as subscriptions, and reports when they end. */
+/**
+ * Watches the access of connections that outlive their request, such as subscriptions: reports when their token ends,
+ * and when their client is changed so that its guards refuse the connection's address or certificate.
+ */
 export class AccessWatch {
   readonly #deps;
   /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
@@ -33,8 +39,9 @@ export class AccessWatch {
      * @throws InvalidTokenError when the token has ended.
      */
     check(principal: Principal): Promise<unknown>;
-    /** Checks only the part of `check` that a change of a client can affect. */
-    admits(principal: Principal): boolean | Promise<boolean>;
+    /** Checks only the part of `check` that a change of a client can affect. @throws InvalidTokenError */
+    recheck(principal: Principal): Promise<unknown>;
+    guards: Pick<ClientGuards, 'check'>;
     clock: Clock;
     /** Called when a token could not be checked, or a watcher has thrown. */
     onError(error: unknown): void;
@@ -43,18 +50,33 @@ export class AccessWatch {
   }
 
   /**
-   * Calls `onEnd` once when the token expires or is revoked, but never before this method has returned. It also detects
-   * an end since the token was last checked. Returns a function that stops watching.
+   * Calls `onEnd` once when the token expires, is revoked or cannot be checked, and before that whenever a guard refuses
+   * `request`, after a change of the client; but never before this method has returned. It also detects what has changed
+   * since the request was admitted. `request` is undefined if the guards run elsewhere. Returns a function that stops
+   * watching.
    */
-  watch(principal: Principal, onEnd: OnAccessEnd): () => void {
+  watch(principal: Principal, request: GuardedRequest | undefined, onEnd: OnAccessEnd): () => void {
     const { expiresAtMs } = principal;
-    const watcher: Watcher = { principal, keys: keysOf(principal), onEnd, cancelExpiry: undefined, end: undefined };
+    const client = principal.clientId?.toLowerCase();
+    // A token without a client gets an empty client id, so that it can be removed like all others.
+    const keys = [`client:${client ?? ''}`, ...endKeysOf(client, principal)];
+    const watcher: Watcher = {
+      ...{ principal, request, keys, onEnd },
+      ...{ cancelExpiry: undefined, hasEnded: false, isOver: false },
+    };
     this.#add(watcher);
     if (expiresAtMs !== undefined) {
-      watcher.cancelExpiry = at(this.#deps.clock, expiresAtMs, () => void this.#end(watcher, 'expired'));
+      watcher.cancelExpiry = at(
+        this.#deps.clock,
+        expiresAtMs,
+        () => void this.#end(watcher, new InvalidTokenError('expired')),
+      );
     }
-    this.#checkFirst(watcher).catch((error: unknown) => this.#end(watcher, this.#endOf(error)));
-    return () => void this.#remove(watcher);
+    this.#verify(watcher, this.#deps.check).catch((error: unknown) => {
+      this.#deps.onError(error);
+      return this.#end(watcher, serviceUnavailable());
+    });
+    return () => this.#remove(watcher);
   }
 
   /**
@@ -69,28 +91,27 @@ export class AccessWatch {
       for (const watcher of this.#watchers.get(key) ?? []) {
         // A revoked session or token is final; a change of a client may concern something else.
         if (kind === 'client') changed.add(watcher);
-        else void this.#end(watcher, 'revoked');
+        else void this.#end(watcher, new InvalidTokenError('revoked'));
       }
     }
-    const checks = await Promise.allSettled([...changed].map((watcher) => this.#recheck(watcher)));
+    const checks = await Promise.allSettled([...changed].map((watcher) => this.#verify(watcher, this.#deps.recheck)));
     const failed = checks.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
 
-  async #checkFirst(watcher: Watcher): Promise<void> {
-    // Lets `watch` return first, so that the caller can stop watching before it is called back.
-    await Promise.resolve();
-    await this.#deps.check(watcher.principal);
-  }
-
-  #endOf(error: unknown): AccessEnd {
-    if (error instanceof InvalidTokenError) return error.end;
-    this.#deps.onError(error);
-    return 'unknown';
-  }
-
-  async #recheck(watcher: Watcher): Promise<void> {
-    if (!(await this.#deps.admits(watcher.principal))) void this.#end(watcher, 'revoked');
+  /**
+   * Checks the token by `check`, then the guards, and reports a refusal.
+   * @throws what prevents either check.
+   */
+  async #verify(watcher: Watcher, check: (principal: Principal) => Promise<unknown>): Promise<void> {
+    const { principal, request } = watcher;
+    try {
+      await check(principal);
+      if (request) await this.#deps.guards.check(principal, request, false);
+    } catch (error) {
+      if (!(error instanceof Refusal) || isOverload(error)) throw error;
+      void this.#end(watcher, error);
+    }
   }
 
   #add(watcher: Watcher): void {
@@ -99,40 +120,35 @@ export class AccessWatch {
   }
 
   /** Calls back a watcher in a turn among other work: one token may have thousands of connections. */
-  async #end(watcher: Watcher, end: AccessEnd): Promise<void> {
+  async #end(watcher: Watcher, refusal: Refusal): Promise<void> {
     // The first end counts.
-    if (watcher.end) return;
-    watcher.end = end;
+    if (watcher.hasEnded) return;
+    // What a guard refuses may be allowed again.
+    const isFinal = !isGuardRefusal(refusal);
+    watcher.hasEnded = isFinal;
     await nextTurn();
     try {
       await runCooperatively(() => {
-        if (this.#remove(watcher)) watcher.onEnd(end);
+        if (watcher.isOver) return;
+        if (isFinal) this.#remove(watcher);
+        watcher.onEnd(refusal);
       }, undefined);
     } catch (error) {
       this.#deps.onError(error);
     }
   }
 
-  /** Removes a watcher; returns false when it was already removed. */
-  #remove(watcher: Watcher): boolean {
-    let isRemoved = false;
+  #remove(watcher: Watcher): void {
+    if (watcher.isOver) return;
+    watcher.isOver = true;
     for (const key of watcher.keys) {
       const watchers = this.#watchers.get(key);
-      if (!watchers?.delete(watcher)) continue;
-      isRemoved = true;
-      if (watchers.size === 0) this.#watchers.delete(key);
+      watchers?.delete(watcher);
+      if (watchers?.size === 0) this.#watchers.delete(key);
     }
-    if (!isRemoved) return false;
     this.size -= 1;
     watcher.cancelExpiry?.();
-    return true;
   }
-}
-
-function keysOf(principal: Principal): string[] {
-  const client = principal.clientId?.toLowerCase();
-  // A token without a client gets an empty client id, so that it can be removed like all others.
-  return [`client:${client ?? ''}`, ...endKeysOf(client, principal)];
 }
 
 /**

@@ -54,7 +54,9 @@ export function createGraphqlServer(deps: GraphqlDependencies & { schema(): Prom
       }
       // Lets the client receive a response that is sent before the upload has been read.
       if (bringsForm(req)) lingerOnClose(exchange);
-      if (graphiql && req.method === 'GET' && acceptsPage(req.headers.accept)) {
+      // Browsers name HTML in their Accept header.
+      const html = acceptedRange(rangesOf(req.headers.accept ?? ''), 'text/html');
+      if (graphiql && req.method === 'GET' && html?.isNamed && html.weight > 0) {
         graphiql
           .find('')
           .then((page) => page && sendFile(exchange, page))
@@ -72,12 +74,6 @@ export function createGraphqlServer(deps: GraphqlDependencies & { schema(): Prom
       await (await loading)?.stop();
     },
   };
-}
-
-/** Checks whether a client names HTML in its Accept header, as browsers do. */
-function acceptsPage(accept = ''): boolean {
-  const { isNamed = false, weight = 0 } = acceptedRange(rangesOf(accept), 'text/html') ?? {};
-  return isNamed && weight > 0;
 }
 
 const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');

@@ -43,7 +43,7 @@ export interface GraphqlDependencies {
    * @throws Refusal 403 when a client guard refuses the request.
    */
   authenticateSocket: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
-  /** Reports when the token of an event stream or a WebSocket ends. */
+  /** Reports when the access of an event stream or a WebSocket ends. */
   watch: Pick<AccessWatch, 'watch'>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
   recordOperation: (record: OperationRecord) => Promise<void>;
@@ -130,7 +130,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
       audits.begin(exchange);
       const request = await readRequest(exchange, exchange.state.endpoint?.max_body_bytes ?? MEBIBYTE, {
         limits: uploadLimits,
-        watch: (onEnd) => deps.watch.watch(bearer, onEnd),
+        watch: (onEnd) => deps.watch.watch(bearer, exchange.guarded, onEnd),
       });
       const arrival = { exchange, bearer, isLater: false, ...request };
       try {

@@ -66,8 +66,9 @@ async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<A
 
 async function admitSecret(deps: McpServerDependencies, exchange: Exchange, secret: string) {
   async function recheck(): Promise<void> {
-    const { fault } = await deps.directory.authenticate(secret);
+    const { client, fault } = await deps.directory.authenticate(secret);
     if (fault) throw new InvalidTokenError(fault);
+    await exchange.admit(client, false);
   }
   const { client, fault } = await deps.directory.authenticate(secret);
   if (client) exchange.state.client = { nodeId: client.nodeId, clientId: client.clientId, isApi: true };
@@ -88,6 +89,7 @@ async function admitToken(deps: McpServerDependencies, exchange: Exchange, token
   const principal = await authenticator.authenticate(token, ['user']);
   async function recheck(): Promise<void> {
     await authenticator.recheck(principal);
+    await exchange.admit(principal, false);
   }
   exchange.held?.moveTo(principal.nodeId);
   exchange.state.principal = principal;

@@ -39,7 +39,21 @@ export async function ensureDemo(deps: DemoDependencies): Promise<Demo> {
   const baseUrl = config.publicUrl ?? baseUrlOf(config.host, config.port);
   writeDemo(config.dataDir, demo, { baseUrl, webhook: secrets.webhook });
   if (!isAlreadySeeded) await seedDemo(deps, demo);
-  await insertConsoleClient(db, demo);
+  const consoleClient = {
+    id: demo.console_client_id,
+    name: 'Console',
+    grant_types: ['password', 'refresh_token'],
+    scopes: [],
+    refresh_reuse_detection: true,
+    is_console: true,
+  };
+  // An earlier release has inserted none.
+  await db.forNode(demo.node_id).run((k) =>
+    k
+      .insertInto('clients')
+      .values(consoleClient)
+      .onConflict((conflict) => conflict.doNothing()),
+  );
   return demo;
 }
 
@@ -151,24 +165,6 @@ async function insertAccess(
   await scoped.run((k) => k.insertInto('client_secrets').values({ hash, client_id: client.client_id }));
   const person = { id: randomUUID(), username: supervisor.username, password_hash: passwordHash, role: 'admin' };
   await scoped.run((k) => k.insertInto('supervisors').values(person));
-}
-
-/** Inserts the client for signing in to the console, unless it is there; an earlier release has inserted none. */
-async function insertConsoleClient(db: Db, { node_id: nodeId, console_client_id: id }: Demo): Promise<void> {
-  const row = {
-    id,
-    name: 'Console',
-    grant_types: ['password', 'refresh_token'],
-    scopes: [],
-    refresh_reuse_detection: true,
-    is_console: true,
-  };
-  await db.forNode(nodeId).run((k) =>
-    k
-      .insertInto('clients')
-      .values(row)
-      .onConflict((conflict) => conflict.doNothing()),
-  );
 }
 
 async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<void> {

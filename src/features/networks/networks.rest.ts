@@ -1,4 +1,3 @@
-import type { Request } from 'express';
 import { z } from 'zod';
 import { limitedHeadersOf, responseOf } from '../../api/openapi/operation.ts';
 import { route } from '../../api/rest/route.ts';
@@ -35,13 +34,10 @@ export const assignNetwork = route({
       await networks.assign(callerOf(req), walletId, networkId);
       // Node discards a body, which this endpoint does not use; if it is over the limit, the connection is closed
       // instead of reading it.
-      if (!req.complete && isTooLong(req)) res.setHeader('Connection', 'close');
+      const { 'transfer-encoding': coding, 'content-length': length = '0' } = req.headers;
+      const isTooLong = coding !== undefined || Number(length) > (exchangeOf(req).state.endpoint?.max_body_bytes ?? 0);
+      if (!req.complete && isTooLong) res.setHeader('Connection', 'close');
       res.status(204).end();
     },
   ],
 });
-
-function isTooLong(req: Request): boolean {
-  const { 'transfer-encoding': coding, 'content-length': length = '0' } = req.headers;
-  return coding !== undefined || Number(length) > (exchangeOf(req).state.endpoint?.max_body_bytes ?? 0);
-}

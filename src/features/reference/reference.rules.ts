@@ -151,7 +151,12 @@ export function outcomeOf(
       if (isRepeated(tombstone, change.position)) continue;
       tombstone = { version: floor, position: change.position };
       Object.assign(outcome, { tombstone, isDeleted: true });
-    } else if (change.version > floor && !(change.isLate && precedes(change.position, tombstone?.position))) {
+    } else if (
+      change.version > floor &&
+      // A late row may have been published before the tombstone. Its version cannot decide that, because the tombstone did
+      // not know of a row that could not be applied.
+      !(change.isLate && change.position && change.position.offset < (tombstone?.position?.offset ?? 0n))
+    ) {
       version = change.version;
       Object.assign(outcome, { row: { version, row: change.row, index }, isDeleted: false });
     }
@@ -168,12 +173,4 @@ function isRepeated(tombstone: Tombstone | undefined, position: LogPosition | un
   return (
     last !== undefined && position !== undefined && position.offset <= last.offset && position.timeMs <= last.timeMs
   );
-}
-
-/**
- * Checks whether a late row was published before the tombstone. Its version cannot decide that, because the tombstone
- * did not know of a row that could not be applied.
- */
-function precedes(position: LogPosition | undefined, tombstone: LogPosition | undefined): boolean {
-  return position !== undefined && tombstone !== undefined && position.offset < tombstone.offset;
 }

@@ -176,7 +176,7 @@ export class CsvRecords {
     const { start, end, ranges, fault } = bounds;
     if (fault !== undefined) return { fault };
     const fields = ranges
-      ? this.#textsOf(ranges).map(textOfFormula)
+      ? this.#textsOf(ranges).map((field) => FORMULA.exec(field)?.[1]?.replaceAll('""', '"') ?? field)
       : this.#bytes.toString('utf8', start, end).split(',');
     if (fields.some((field) => field.includes(REPLACED)) && !isUtf8(this.#bytes.subarray(start, end))) {
       return { fault: 'is not UTF-8' };
@@ -269,14 +269,8 @@ export class CsvRecords {
   }
 }
 
-/**
- * Returns the text of a formula that is only a text, such as `="00123"`: spreadsheets write it to keep zeros. Any other
- * field is returned as it is.
- */
-function textOfFormula(field: string): string {
-  const [, text] = /^="((?:[^"]|"")*)"$/.exec(field) ?? [];
-  return text?.replaceAll('""', '"') ?? field;
-}
+/** Matches a formula that is only a text, such as `="00123"`: spreadsheets write it to keep zeros. */
+const FORMULA = /^="((?:[^"]|"")*)"$/;
 
 function countFault({ length }: readonly unknown[], columns: readonly string[]): string {
   return `has ${length} ${length === 1 ? 'field' : 'fields'}, not ${columns.length}`;
@@ -299,7 +293,7 @@ const BY_NAME = new Map<string, CsvColumn>(
   CSV_COLUMNS.flatMap((column) => [[column, column] as const, [camelName(column), column] as const]),
 );
 const KNOWN = CSV_COLUMNS.join(', ');
-const SHOWN = 40;
+const LONG = /^(.{40}).+$/s;
 const BOOLEANS = new Map([
   ['true', true],
   ['false', false],
@@ -335,7 +329,8 @@ export function columnsOf(header: CsvRecord | undefined, head: string): (CsvColu
   const columns = header.fields.map((field) => {
     const name = trimmed(field);
     const column = name === '' ? name : BY_NAME.get(name);
-    if (column === undefined) throw fileFault(`has the unknown column ${shown(name)}: use any of ${KNOWN}`);
+    if (column === undefined)
+      throw fileFault(`has the unknown column ${JSON.stringify(name.replace(LONG, '$1…'))}: use any of ${KNOWN}`);
     return column;
   });
   const twice = columns.find((column, at) => column !== '' && columns.indexOf(column) !== at);
@@ -372,8 +367,4 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
   }
   const identifiers = { wallet_address: wallet.data, email, external_id: externalId };
   return { index, input: { ...identifiers, name: at('name'), surname: at('surname'), kyc_sent: kycSent } };
-}
-
-function shown(name: string): string {
-  return JSON.stringify(name.length > SHOWN ? `${name.slice(0, SHOWN)}…` : name);
 }

@@ -43,7 +43,7 @@ export function bodiesOf(
   const isForeign =
     state.upstream !== undefined &&
     (isGraphql((req.url ?? '').split('?', 1)[0] ?? '') || isOperationBody(capture.request.content));
-  const header = (name: string) => headerText(res.getHeader(name));
+  const header = (name: string) => [res.getHeader(name) ?? []].flat().join(', ') || undefined;
   const { request, response } = operation ?? SINGLE_OPERATION;
   const isHidden = operation === undefined || isForeign || state.endpoint?.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
@@ -61,17 +61,6 @@ export function bodiesOf(
     request_bytes: request.bytes ?? sentBytes,
     response_body: isHidden ? null : bodyText(response, answered),
     response_bytes: response.bytes ?? capture.response.totalBytes,
-  };
-}
-
-/** Returns the bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
-function socketBodiesOf(operation: AuditedOperation | undefined): RecordedBodies {
-  const { request, response } = operation ?? SINGLE_OPERATION;
-  return {
-    request_body: storedText(request.text),
-    request_bytes: request.bytes ?? 0,
-    response_body: storedText(response.text),
-    response_bytes: response.bytes ?? 0,
   };
 }
 
@@ -96,10 +85,6 @@ function bodyText(
 function storedText(masked: string | null | undefined, maxBytes = MAX_BODY_BYTES): string | null {
   // Responses contain correlation ids too, which may hold a JWT.
   return masked ? storable(cut(maskValues(masked), maxBytes)) : null;
-}
-
-function headerText(value: number | string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(', ') : value?.toString();
 }
 
 /** The longest path, and the longest query, in an audit record, in bytes; a request's head may have 160 KiB. */
@@ -211,8 +196,35 @@ export class AuditLog {
   }
 
   /** Records the response to bytes that are not valid HTTP. Calls `onPersisted` once the record is stored. */
-  recordUnparsed(unparsed: Unparsed, atMs: number, onPersisted: () => void): void {
-    this.#keep(recordOfUnparsed(unparsed, atMs, this.#deps.secrets), unparsed.isUnrecordable && 'refused', onPersisted);
+  recordUnparsed(
+    { correlationId, method, target, status, body, remoteAddress, reason, isUnrecordable }: Unparsed,
+    atMs: number,
+    onPersisted: () => void,
+  ): void {
+    const record = {
+      at: new Date(atMs).toISOString(),
+      id: uuidV7(atMs),
+      node_id: null,
+      correlation_id: correlationKey(correlationId),
+      method,
+      ...recordedTarget(target, { isUnknown: true, secrets: this.#deps.secrets }),
+      status_code: status,
+      elapsed: 0,
+      headers: { [REASON]: reason },
+      remote_address: remoteAddress,
+      real_ip: remoteAddress,
+      request_body: null,
+      request_bytes: 0,
+      response_body: body,
+      response_bytes: Buffer.byteLength(body),
+      is_api: false,
+      aborted: false,
+      subject: null,
+      client_id: null,
+      operation: null,
+      noted_users: null,
+    };
+    this.#keep(record, isUnrecordable && 'refused', onPersisted);
   }
 
   #secretsOf({ state: { endpoint } }: Exchange): SecretNames {
@@ -320,6 +332,7 @@ function recordOfOperation(
   secrets: SecretNames,
 ): AuditRecord {
   const { exchange, principal } = operation;
+  const { request, response } = auditedOperation ?? SINGLE_OPERATION;
   return {
     ...recordOf(exchange, undefined, { aborted: false, secrets }),
     ...callerOf(principal),
@@ -331,37 +344,11 @@ function recordOfOperation(
     method: 'WS',
     status_code: 200,
     elapsed: performance.now() - operation.startedTick,
-    ...socketBodiesOf(auditedOperation),
+    // One JSON text, and one line of JSON for each message sent.
+    request_body: storedText(request.text),
+    request_bytes: request.bytes ?? 0,
+    response_body: storedText(response.text),
+    response_bytes: response.bytes ?? 0,
     is_api: principal.tokenUse === 'api',
-  };
-}
-
-function recordOfUnparsed(
-  { correlationId, method, target, status, body, remoteAddress, reason }: Unparsed,
-  atMs: number,
-  secrets: SecretNames,
-): AuditRecord {
-  return {
-    at: new Date(atMs).toISOString(),
-    id: uuidV7(atMs),
-    node_id: null,
-    correlation_id: correlationKey(correlationId),
-    method,
-    ...recordedTarget(target, { isUnknown: true, secrets }),
-    status_code: status,
-    elapsed: 0,
-    headers: { [REASON]: reason },
-    remote_address: remoteAddress,
-    real_ip: remoteAddress,
-    request_body: null,
-    request_bytes: 0,
-    response_body: body,
-    response_bytes: Buffer.byteLength(body),
-    is_api: false,
-    aborted: false,
-    subject: null,
-    client_id: null,
-    operation: null,
-    noted_users: null,
   };
 }

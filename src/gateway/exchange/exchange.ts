@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Caller, ClientRecord, Principal, SignedToken } from '../../access/identity/callers.ts';
-import type { ClientGuards } from '../../access/limits/client-guards.ts';
+import type { ClientGuards, GuardedRequest } from '../../access/limits/client-guards.ts';
 import type { maskHeaders } from '../../audit/mask.ts';
 import type { SecretNames } from '../../audit/masked-names.ts';
 import type { UserNotes } from '../../audit/noted-users.ts';
@@ -72,8 +72,8 @@ export class RequestState {
   token: SignedToken | undefined;
   /** The principal of the access token; undefined without one. */
   principal: Principal | undefined;
-  /** Checks that the caller's access has not ended meanwhile; undefined without a caller. @throws InvalidTokenError */
-  recheck: ((state: RequestState) => Promise<unknown>) | undefined;
+  /** Checks that the caller's access has not ended meanwhile; undefined without a caller. @throws Refusal if it has. */
+  recheck: ((exchange: Exchange) => Promise<unknown>) | undefined;
   /**
    * The client of a request without an access token, who has signed in through it, and whether the audit record has
    * `is_api`.
@@ -148,6 +148,8 @@ export class Exchange {
 
   /** The client guards; undefined until the chain hands the request over to what serves it. */
   guards: Pick<ClientGuards, 'check'> | undefined;
+  /** What the guards have looked at to let the caller in; undefined if they have not, or run elsewhere. */
+  guarded: GuardedRequest | undefined;
   readonly state = new RequestState();
   readonly audit: AuditNotes;
 
@@ -177,8 +179,8 @@ export class Exchange {
   async admit(caller: ClientRecord | Principal, isCounted?: boolean): Promise<void> {
     if (!this.guards) throw new Error('a caller was to be admitted before the end of the gateway chain');
     const fingerprint = this.req.headers['ssl-client-fingerprint']?.toString();
-    const request = { fingerprint, address: this.clientAddress };
-    const { headers, refusal } = await this.guards.check(caller, request, isCounted);
+    this.guarded = { fingerprint, address: this.clientAddress };
+    const { headers, refusal } = await this.guards.check(caller, this.guarded, isCounted);
     // The response of a WebSocket has been sent.
     if (!this.upgrade)
       for (let at = 1; at < headers.length; at += 2) this.res.setHeader(headers[at - 1] ?? '', headers[at] ?? '');
@@ -315,7 +317,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
     leave();
     // A request that begins before the caller's access ends must not act after it.
     const isLate = performance.now() - fromTick > RECHECK_MS;
-    resolve(isLate && state.recheck ? state.recheck(state).then(() => body.bytes) : body.bytes);
+    resolve(isLate && state.recheck ? state.recheck(exchange).then(() => body.bytes) : body.bytes);
   }
   req.on('data', onData).once('end', finish).once('close', leave);
   return promise;

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { InvalidTokenError } from '../../access/identity/callers.ts';
-import type { AccessEnd, AccessWatch } from '../../access/revocation/access-watch.ts';
+import type { AccessWatch } from '../../access/revocation/access-watch.ts';
 import { callerAddress } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
@@ -11,6 +11,7 @@ import type { Outcome } from '../endpoints/breaker.rules.ts';
 import type { LongStream, Upstream, UpstreamCounts } from '../endpoints/upstream.ts';
 import { announcesBody } from '../exchange/capture.ts';
 import type { Exchange } from '../exchange/exchange.ts';
+import { reasonOf } from '../exchange/refusals.ts';
 import { refuse } from '../exchange/responses.ts';
 import { badGateway, replaceOwnAddresses, requestFields, unavailable } from './headers.ts';
 import { openTunnel, RequestBody, UpstreamResponse } from './transfer.ts';
@@ -176,11 +177,11 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       unwatch?.();
     });
     this.#deps.upstream.streams.add(tunnel);
-    const { state, audit } = this.#deps.exchange;
+    const { state, guarded, audit } = this.#deps.exchange;
     const unwatch =
       state.principal &&
-      this.#deps.watch.watch(state.principal, (end) => {
-        audit.reason = end;
+      this.#deps.watch.watch(state.principal, guarded, (refusal) => {
+        audit.reason = reasonOf(refusal);
         tunnel.stop();
       });
   }
@@ -275,12 +276,15 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   /** Watches the token, once `afterMs` milliseconds have passed. */
   #watchToken(afterMs: number): void {
-    const { principal } = this.#deps.exchange.state;
+    const {
+      guarded,
+      state: { principal },
+    } = this.#deps.exchange;
     if (!principal) return;
     clearTimeout(this.#lasting);
     this.#unwatch?.();
     this.#lasting = setTimeout(() => {
-      this.#unwatch = this.#deps.watch.watch(principal, (end) => this.#endWithToken(end));
+      this.#unwatch = this.#deps.watch.watch(principal, guarded, (refusal) => this.#endWithToken(refusal));
     }, afterMs);
   }
 
@@ -288,10 +292,11 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
    * Ends a request whose token has ended. If it has only expired, a request that the upstream has in full and that may
    * not be repeated is still answered, within the timeout of its endpoint.
    */
-  #endWithToken(end: AccessEnd): void {
+  #endWithToken(refusal: Refusal): void {
     const { req, isAnswered } = this.#deps.exchange;
-    this.#hasExpired = end === 'expired' && !isAnswered && req.complete && !SAFE_METHODS.has(req.method);
-    if (!this.#hasExpired) this.#end(end === 'unknown' ? unavailable(0) : new InvalidTokenError(end), 'cut');
+    const isExpired = refusal instanceof InvalidTokenError && refusal.end === 'expired';
+    this.#hasExpired = isExpired && !isAnswered && req.complete && !SAFE_METHODS.has(req.method);
+    if (!this.#hasExpired) this.#end(refusal, 'cut');
   }
 
   /** Ends a request whose client has left. */

@@ -158,7 +158,13 @@ export async function startFixtureOn(database: Database, { services: replaced, .
     if (![...principals.values()].includes(principal)) throw new InvalidTokenError('revoked');
     if ((principal.expiresAtMs ?? Number.POSITIVE_INFINITY) <= Date.now()) throw new InvalidTokenError('expired');
   };
-  const watch = new AccessWatch({ check, admits: () => true, clock: systemClock, onError: () => undefined });
+  const watch = new AccessWatch({
+    check,
+    recheck: async () => undefined,
+    guards: UNGUARDED,
+    clock: systemClock,
+    onError: () => undefined,
+  });
   const server = createGraphqlServer({
     schema: async () => buildSchema(),
     services: { ...services, ...replaced },

@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import type { FetchAPI } from 'graphql-yoga';
+import { isGuardRefusal } from '../../../access/limits/client-guards.ts';
 import type { AccessWatch } from '../../../access/revocation/access-watch.ts';
 import { StreamStoppedError } from '../../../events/streams/event-log.ts';
 import { recordedBytes } from '../../../gateway/exchange/capture.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendBody } from '../../../gateway/exchange/responses.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
+import type { Refusal } from '../../../platform/errors.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
 import { type EventResults, holdText, ownBytes, type SharedFrame, sharedOf } from './shared-results.ts';
 
@@ -49,8 +51,8 @@ export class SseStream {
   constructor(deps: SseStreamDependencies) {
     this.#deps = deps;
     this.#res = deps.exchange.res;
-    const { principal } = deps.exchange.state;
-    this.#unwatch = principal && deps.watch.watch(principal, () => this.#expire());
+    const { guarded, state } = deps.exchange;
+    this.#unwatch = state.principal && deps.watch.watch(state.principal, guarded, (refusal) => this.#expire(refusal));
     this.#res.on('close', () => {
       this.#end();
       deps.onClose();
@@ -87,9 +89,13 @@ export class SseStream {
     this.#res.end();
   }
 
-  /** Ends the stream because its token has ended. The client resumes with another one. */
-  #expire(): void {
-    this.cut();
+  /**
+   * Ends the stream because its access has ended: with an error if a guard refuses it. When the token has ended, the client
+   * resumes with another one.
+   */
+  #expire(refusal: Refusal): void {
+    if (isGuardRefusal(refusal)) this.#deps.exchange.held?.refuse(refusal);
+    else this.cut();
     setTimeout(() => this.#res.destroy(), LAST_SEND_MS).unref();
   }
 

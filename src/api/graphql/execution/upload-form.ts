@@ -3,12 +3,11 @@ import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
-import { InvalidTokenError } from '../../../access/identity/callers.ts';
-import type { AccessEnd } from '../../../access/revocation/access-watch.ts';
+import type { OnAccessEnd } from '../../../access/revocation/access-watch.ts';
 import { BODY_WEIGHT, type Exchange, isIdentity, sendContinue } from '../../../gateway/exchange/exchange.ts';
 import { type ChargedWorker, isObject, parsedOr, parseInput, readInput } from '../../../lib/json.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { invalidRequest, payloadTooLarge, Refusal, serviceUnavailable } from '../../../platform/errors.ts';
+import { invalidRequest, payloadTooLarge, Refusal } from '../../../platform/errors.ts';
 import type { HeldMemory } from '../../../platform/held-memory.ts';
 import { Upload } from '../kit/resolvers.ts';
 import { KNOWN_MEMBERS } from './documents.ts';
@@ -71,8 +70,8 @@ function withFile(operations: GraphQLParams, variable: string, file: unknown): G
 /** What an upload depends on. */
 export interface UploadDependencies {
   limits: UploadLimits;
-  /** Watches the sender's token, whose end ends the upload; returns the function that stops it. */
-  watch(onEnd: (end: AccessEnd) => void): () => void;
+  /** Watches the sender's access, whose end ends the upload; returns the function that stops it. */
+  watch(onEnd: OnAccessEnd): () => void;
 }
 
 /** The maximum size of a multipart request, in bytes, and the longest time without a byte from the sender, in ms. */
@@ -122,7 +121,7 @@ export class UploadForm {
     // What precedes the file is held until the form ends; the file streams through.
     this.#held = held;
     if (held) held.giveUp = this.#giveUp;
-    this.#unwatch = watch((end) => this.refuse(end === 'unknown' ? serviceUnavailable() : new InvalidTokenError(end)));
+    this.#unwatch = watch(this.#giveUp);
     this.#parser = parser;
     this.#maxBytes = maxBytes;
     this.#pause = setTimeout(() => this.#onPause(), maxPauseMs);

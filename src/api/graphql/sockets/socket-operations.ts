@@ -175,6 +175,11 @@ export class SocketOperations {
     Object.assign(this.#handled.get(id) ?? {}, { isLeft: true });
   }
 
+  /** Ends all operations with the error that a guard refuses them. */
+  refuse(refusal: Refusal): void {
+    for (const { held } of this.#open.values()) held?.refuse(refusal);
+  }
+
   /** Resolves when the results of all waiting operations have been handed to the socket. */
   async whenIdle(): Promise<void> {
     if (this.#waiting.size > 0) await this.#none.promise;

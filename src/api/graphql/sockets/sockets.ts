@@ -2,13 +2,15 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CloseCode, handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
-import type { AccessEnd, AccessWatch } from '../../../access/revocation/access-watch.ts';
+import { InvalidTokenError } from '../../../access/identity/callers.ts';
+import { isGuardRefusal } from '../../../access/limits/client-guards.ts';
+import type { AccessWatch } from '../../../access/revocation/access-watch.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { JsonLimitError, type KnownMembers, parseInput, textsIn } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { invalidRequest } from '../../../platform/errors.ts';
+import { invalidRequest, type Refusal } from '../../../platform/errors.ts';
 import { inRequest } from '../../../platform/held-memory.ts';
 import { KNOWN_MEMBERS } from '../execution/documents.ts';
 import {
@@ -129,8 +131,9 @@ export class GraphqlSockets {
   }
 
   /** Closes a socket whose token has ended; sends no errors for its operations, so that clients resume them. */
-  async #expire(socket: WebSocket, end: AccessEnd): Promise<void> {
-    if (end === 'unknown') return close(socket, TRY_AGAIN_LATER, 'Try Again Later', LAST_CLOSE_MS);
+  async #expire(socket: WebSocket, refusal: Refusal): Promise<void> {
+    const end = refusal instanceof InvalidTokenError ? refusal.end : undefined;
+    if (!end) return close(socket, TRY_AGAIN_LATER, 'Try Again Later', LAST_CLOSE_MS);
     if (end === 'expired') await Promise.race([this.#operations.get(socket)?.whenIdle(), delay(LAST_ANSWERS_MS)]);
     close(socket, CloseCode.Forbidden, `token ${end}`, LAST_CLOSE_MS);
   }
@@ -175,9 +178,10 @@ export class GraphqlSockets {
         exchange.held?.moveTo(principal.nodeId);
         // The client may have disconnected while its token was checked.
         if (socket.readyState !== socket.OPEN) return;
-        unwatch = watch.watch(principal, (end) => {
+        unwatch = watch.watch(principal, exchange.guarded, (refusal) => {
+          if (isGuardRefusal(refusal)) return operations.refuse(refusal);
           hasEnded = true;
-          void this.#expire(socket, end);
+          void this.#expire(socket, refusal);
         });
       },
       close: closeWith,
