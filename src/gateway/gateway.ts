@@ -12,11 +12,18 @@ import { Exchange, exchangeOf } from './exchange/exchange.ts';
 import { createServer, ServerResponse } from './exchange/node-http.ts';
 import { type Cors, settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
 import { refuse } from './exchange/responses.ts';
-import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';
+import {
+  LIMIT_ISSUES,
+  MAX_HEADER_BYTES,
+  MAX_HEADER_FIELDS,
+  NOT_HTTP,
+  type ParserError,
+  readUnparsed,
+  type Unparsed,
+  unparsedResponse,
+} from './exchange/unparsed.ts';
 
 const MAX_REQUEST_MS = 3_600_000;
-/** The longest head accepted, in bytes; so large that the chain, not the parser, refuses an overlong token. */
-const MAX_HEADER_BYTES = 160 * 1024;
 
 /** How long connections may be idle; all times in milliseconds. */
 export interface ConnectionTimes {
@@ -46,6 +53,7 @@ export function ingress(gateway: Gateway, { headMs, idleMs, checkEveryMs }: Conn
     connectionsCheckingInterval: checkEveryMs,
   };
   const server = createServer(options, (req, res) => gateway.request(req, res));
+  server.maxHeadersCount = MAX_HEADER_FIELDS;
   server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
   // CONNECT is refused and recorded like any other request.
   server.on('connect', (req, socket, head) => gateway.upgrade(req, socket, head));
@@ -149,7 +157,7 @@ export class Gateway {
     else {
       latest.isBroken = true;
       // A request that is still waiting is refused when it begins.
-      if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#deps.log);
+      if (latest.hasBegun) refuse(latest, invalidRequest([LIMIT_ISSUES[error.code ?? ''] ?? NOT_HTTP]), this.#deps.log);
     }
   }
 
@@ -159,9 +167,8 @@ export class Gateway {
    */
   giveUp(req: IncomingMessage): void {
     const exchange = exchangeOf(req);
-    const reason = 'the body stopped arriving while the process stops';
-    const refusal = new Refusal('service_unavailable', { retryAfterSeconds: 1, reason });
-    if (!exchange.isAnswered) this.#giveUp(exchange, refusal);
+    const details = { retryAfterSeconds: 1, reason: 'the body stopped arriving while the process stops' };
+    if (!exchange.isAnswered) this.#giveUp(exchange, new Refusal('service_unavailable', details));
   }
 
   /** Refuses a request, even while a handler works on it. One that is still waiting is refused when it begins. */
@@ -208,8 +215,7 @@ export class Gateway {
 
   #answerUnparsed(error: ParserError, socket: Duplex, isFirst: boolean): void {
     const { remoteAddress = '' } = socket as Socket;
-    const isUnrecordable = this.#deps.isAuditFull();
-    const unparsed = { ...readUnparsed(error, isFirst), remoteAddress, isUnrecordable };
+    const unparsed = { ...readUnparsed(error, isFirst), remoteAddress, isUnrecordable: this.#deps.isAuditFull() };
     this.#deps.onUnparsed(unparsed, () => socket.end(unparsedResponse(unparsed, this.#deps.cors)));
   }
 

@@ -77,6 +77,38 @@ describe('raw bytes on a connection', () => {
   it.each(named(MESSAGE_ROWS))('D2-06 D2-13 D2-15 D2-16: messages: %s: %s', (_name, _answers, row) => judge(row));
 });
 
+const HEAD_LIMITS =
+  'must have a head of at most 163840 bytes with at most 1000 header fields: send fewer or shorter ones';
+const fieldsOf = (count: number, length = 1) =>
+  Array.from({ length: count }, (_, at) => `a${at}: ${'x'.repeat(length)}\r\n`).join('');
+/** A head with one field of its own, and what comes behind it. */
+const beginning = (id: string, method = 'GET') =>
+  `${method} /health HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: ${id}\r\n`;
+
+describe('a request beyond a limit of the parser', () => {
+  it.each([
+    ['as many fields as are allowed', `${beginning('most')}${fieldsOf(998)}\r\n`, 200, undefined],
+    ['one field more', `${beginning('fields')}${fieldsOf(999)}\r\n`, 400, HEAD_LIMITS],
+    ['thousands of fields', `${beginning('thousands')}${fieldsOf(9_000)}\r\n`, 400, HEAD_LIMITS],
+    ['a head that is too long', `${beginning('long')}${fieldsOf(20, 9_000)}\r\n`, 400, HEAD_LIMITS],
+    ['a target that is too long', `GET /${'x'.repeat(170_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 400, HEAD_LIMITS],
+    [
+      'chunk extensions that are too long',
+      `${beginning('chunks', 'POST').replace('/health', '/v2/oauth/revoke')}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1;a=${'x'.repeat(40_000)}\r\n{\r\n`,
+      400,
+      'must have shorter chunk extensions, or none',
+    ],
+  ])('D2-13: %s gets a response that says what to change', async (_name, bytes, status, message) => {
+    const socket = openSocket(p.url);
+    socket.write(bytes, 'latin1');
+    if (status === 200) socket.end();
+    const { answers } = await readAnswers(socket);
+    const [answer] = answers;
+    expect([answers.length, answer?.status]).toEqual([1, status]);
+    expect(JSON.parse(answer?.body ?? '').errors).toEqual(message && [{ path: '', message }]);
+  });
+});
+
 /** A notification of which less comes than is announced. */
 function unfinished(name: string, ...lines: string[]): string {
   const own = ['Host: x', `Authorization: ${basic}`, 'Content-Type: application/json', 'Expect: 100-continue'];

@@ -1,11 +1,26 @@
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { invalidRequest, notFound, type Refusal } from '../../platform/errors.ts';
+import { type Issue, invalidRequest, notFound, type Refusal } from '../../platform/errors.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { errorEnvelope, reasonOf, statusOf } from './refusals.ts';
 import { type Cors, MAX_CORRELATION_ID_BYTES } from './request-head.ts';
 
 /** The issue reported for bytes that are not valid HTTP. */
 export const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };
+
+/** The longest head accepted, in bytes; so large that the chain, not the parser, refuses an overlong token. */
+export const MAX_HEADER_BYTES = 160 * 1024;
+/** The most header fields of a request. */
+export const MAX_HEADER_FIELDS = 1_000;
+
+/** The issues of requests that exceed a limit of Node's parser, by the code of its error. */
+export const LIMIT_ISSUES: Readonly<Record<string, Issue>> = {
+  HPE_HEADER_OVERFLOW: {
+    path: '',
+    message: `must have a head of at most ${MAX_HEADER_BYTES} bytes with at most ${MAX_HEADER_FIELDS} header fields: send fewer or shorter ones`,
+  },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { path: '', message: 'must have shorter chunk extensions, or none' },
+  ERR_HTTP_REQUEST_TIMEOUT: { path: '', message: 'must be sent without long pauses' },
+};
 
 /** The error of Node's parser for bytes that are not valid HTTP. */
 export type ParserError = Error & { code?: string; rawPacket?: Buffer };
@@ -62,8 +77,8 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
 }
 
 /** A path with control characters, or without a slash, is no path of this gateway; other targets have to be escaped. */
-function refusalOf({ code }: ParserError, target: string): Refusal {
-  if (code !== 'HPE_INVALID_URL') return invalidRequest([NOT_HTTP]);
+function refusalOf({ code = '' }: ParserError, target: string): Refusal {
+  if (code !== 'HPE_INVALID_URL') return invalidRequest([LIMIT_ISSUES[code] ?? NOT_HTTP]);
   const isUnescaped = /^(?:[ -~]*[\x80-\xff]|\/[ -~]*\?)/.test(target);
   return isUnescaped ? invalidRequest([BAD_TARGET]) : notFound('the request target is not a URL');
 }
