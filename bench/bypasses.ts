@@ -16,15 +16,14 @@ const BYPASSES: Record<string, keyof typeof SCENES> = {
   'jwt-signer': 'token',
   'compiled-operations': 'graphql',
   'prepared-query': 'graphql',
-  'redis-package': 'start',
-  'relative-imports': 'start',
+  'module-resolution': 'start',
 };
 
 /** The names of all ways around a library. */
 export const NAMES = Object.keys(BYPASSES);
 
 /** What resolves imports before `swap.ts` could see them. */
-const UNSEEN = 'relative-imports';
+const UNSEEN = 'module-resolution';
 
 /** Starts the product with the library's own way in the place of these. */
 function swapping(...names: readonly string[]): Variant {

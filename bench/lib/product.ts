@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
+import { bundlePackages } from '../../scripts/bundle-packages.ts';
 import type { Demo } from '../../src/app/demo/demo.ts';
 import { tell } from './report.ts';
 
@@ -38,6 +39,9 @@ export interface DemoFile extends Demo {
   webhook: { username: string; password: string };
 }
 
+/** What `npm start` and the build of the image do first. */
+const bundled = bundlePackages();
+
 /** Where every server keeps compiled code, as the product's image and `npm start` have it. */
 const COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
 
@@ -52,6 +56,7 @@ export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.Pr
  * GET /health answers 200; a worker, which has none, when its operator's listener says that it is ready.
  */
 export async function startProduct(options: ProductOptions): Promise<Server> {
+  await bundled;
   const [port, adminPort] = [options.env?.PORT ?? (await freePort()), await freePort()];
   const env = { ...productEnv(options), PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   const nodeOptions = startArguments(options.servers);

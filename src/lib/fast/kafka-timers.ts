@@ -36,11 +36,11 @@ const expire = (request: Prototypes['request']) => request.timeoutRequest();
  * timer. For metadata it asks twice, first for its own list of brokers, which is of use if none of them answers.
  */
 export function restWhenNothingWaits(): void {
-  const load = createRequire(import.meta.url);
+  const require = createRequire(import.meta.url);
   const { queue, request, cluster }: Prototypes = {
-    queue: load('kafkajs/src/network/requestQueue').prototype,
-    request: load('kafkajs/src/network/requestQueue/socketRequest').prototype,
-    cluster: load('kafkajs/src/cluster').prototype,
+    queue: require('kafkajs/src/network/requestQueue/index.js').prototype,
+    request: require('kafkajs/src/network/requestQueue/socketRequest.js').prototype,
+    cluster: require('kafkajs/src/cluster/index.js').prototype,
   };
   if (queue.scheduleRequestTimeoutCheck === rest) return;
   const [checkPending, send, metadata] = [queue.scheduleCheckPendingRequests, request.send, cluster.metadata];

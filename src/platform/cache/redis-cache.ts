@@ -1,4 +1,4 @@
-import { ErrorReply } from '../../lib/fast/redis-package.ts';
+import { ErrorReply } from 'redis';
 import { type Cache, CacheUnavailableError } from './cache.ts';
 import {
   type CountedFailure,

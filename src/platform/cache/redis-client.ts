@@ -1,4 +1,4 @@
-import { RedisClient as Client, RedisCluster } from '../../lib/fast/redis-package.ts';
+import { RedisClient as Client, RedisCluster } from 'redis';
 
 /** A channel to which a client listens. */
 export interface RedisChannel {

@@ -7,7 +7,8 @@ import { ROOT, type Variables } from '../start/process.ts';
 
 export const KUBERNETES = 'deploy/kubernetes';
 
-export const manifest: { version: string; scripts: Record<string, string> } = JSON.parse(read('package.json'));
+export const manifest: { version: string; scripts: Record<string, string>; devDependencies: Record<string, string> } =
+  JSON.parse(read('package.json'));
 
 /** The text of a file of the repository. */
 export function read(path: string): string {

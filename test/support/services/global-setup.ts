@@ -1,8 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { generateOperations } from '../graphql/operations.ts';
+import { ROOT } from '../start/process.ts';
 import { dropDatabase, startedDatabase } from './pg-client.ts';
 import {
   type Addresses,
@@ -25,9 +27,11 @@ declare module 'vitest' {
   }
 }
 
-/** Generates the typed operations, provisions the real servers, the browser, Prometheus and Python once for the whole run, and returns the function that ends them. */
+/** Generates the typed operations, bundles the packages as `npm start` does, provisions the real servers, the browser, Prometheus and Python once for the whole run, and returns the function that ends them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   generateOperations();
+  // In a Node of its own: the test runner's imports show other exports of a package.
+  execFileSync(process.execPath, ['scripts/bundle-packages.ts'], { cwd: ROOT, stdio: 'inherit' });
   const services = await provision(process.env, EVERYTHING);
   const runFolder = await mkdtemp(join(tmpdir(), 'portcullis-run-'));
   project.provide('runFolder', runFolder);

@@ -1,1 +1,0 @@
-export { ErrorReply, RedisClient, RedisCluster } from 'redis';
