@@ -1,17 +1,16 @@
 import type { Locator, Page } from 'playwright-core';
-import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { faults } from '../support/console/axe.ts';
 import { goTo, openConsole, SOON, shown, signIn, useConsole } from '../support/console/console-page.ts';
-import { type OpenPage, openTab } from '../support/harness/browser.ts';
+import type { OpenPage } from '../support/harness/browser.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { addBitcoin } from '../support/wallet-rules/bitcoin.ts';
 import { autoTransfer, leaf, rulesOf } from '../support/wallet-rules/rules.ts';
 
 const p = useConsole();
-/** A page that stays signed in, and the tab of a case. */
-let session: OpenPage;
-let open: Omit<OpenPage, keyof AsyncDisposable>;
+/** A page that stays signed in, for all cases. */
+let open: OpenPage;
 let page: Page;
 let bitcoin: Awaited<ReturnType<typeof addBitcoin>>;
 
@@ -81,15 +80,20 @@ const save = () => button('Save').click();
 describeReal('chromium', 'what guards a rule in the console', () => {
   beforeAll(async () => {
     bitcoin = await addBitcoin(p);
-    session = await openConsole(p, { viewport: { width: 1440, height: 900 } });
-    await signIn(session.page, p.demo);
-  });
-  beforeEach(async () => {
-    open = await openTab(session.page.context(), `${p.url}/console/#/rules`);
+    open = await openConsole(p, { viewport: { width: 1440, height: 900 } });
     ({ page } = open);
-    await page.getByRole('heading', { name: 'Rules' }).waitFor();
+    await signIn(page, p.demo);
   });
-  afterEach(() => page.close());
+  afterAll(() => open[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    const leave = button('Leave', dialog('Leave without saving?'));
+    const rules = page.getByRole('heading', { level: 1, name: 'Rules', exact: true });
+    await page.evaluate("location.hash = '#/rules'");
+    await leave.or(rules).waitFor();
+    if (await leave.isVisible()) await leave.click();
+    await rules.waitFor();
+    open.forget();
+  });
   it('offers only networks, currencies and target wallets that the wallet can reach', async () => {
     await goTo(page, `#/wallets/${bitcoin.wallet_id}/rules/new`);
     expect(await offered('Network', 'm')).toEqual(['Bitcoin mainnet\nbitcoin']);
