@@ -12,7 +12,14 @@ import { portcullis } from '../support/cli/in-process.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { emptyFolder, startedFolder } from '../support/start/folders.ts';
-import { printed, type Running, spawnProgram, startProgram, type Variables } from '../support/start/process.ts';
+import {
+  printed,
+  type Running,
+  spawnProgram,
+  startInstance,
+  startProgram,
+  type Variables,
+} from '../support/start/process.ts';
 
 const PASSWORD = 'correct horse battery staple';
 
@@ -35,7 +42,7 @@ describe('commands beside a running embedded instance', () => {
   let demo: { node_id: string; client: { client_id: string }; user_id: string };
   beforeAll(async () => {
     env = { DATA_DIR: folder.path };
-    instance = await startProgram(env);
+    instance = await startInstance(env);
     demo = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
   });
   afterAll(async () => {
@@ -122,7 +129,9 @@ describe('commands beside a running embedded instance', () => {
     expect(await run(['users', 'import', file, '--node', node])).toMatchObject({ success: 1, failed: 0 });
     expect(await document(env, ['users', 'import', '-', '--node', node], csv)).toMatchObject({ skipped: 1, failed: 0 });
     const line = JSON.stringify({ topic: 'reference.nodes', key: node, value: { version: 2, name: 'Renamed' } });
-    expect(await document(env, ['reference', 'load', '-'], line)).toMatchObject({ applied: 1, rejected: 0 });
+    const lines = join(folder.path, 'nodes.ndjson');
+    await writeFile(lines, `${line}\n`);
+    expect(await run(['reference', 'load', lines])).toMatchObject({ applied: 1, rejected: 0 });
     const out = join(folder.path, 'export');
     expect(await run(['audit', 'export', '--out', out])).toMatchObject({ verification: { findings: 0 } });
   });
@@ -205,13 +214,13 @@ describe('the socket of an embedded instance', () => {
   it('D8-20: after kill -9 the socket that is left hinders neither a command nor the next start', async () => {
     await using folder = await startedFolder();
     const env = { DATA_DIR: folder.path };
-    await using first = await startProgram(env);
+    await using first = await startInstance(env);
     await first.kill('SIGKILL');
     expect(existsSync(instanceSocket(folder.path))).toBe(true);
     const made = await portcullis(['node', 'create', '--name', 'Between', '--json'], env);
     expect(made).toMatchObject({ code: 0, err: '' });
     await using _second = await startPortcullis({ dataDir: folder.path });
-    const { nodes } = await document(env, ['node', 'list']);
+    const { nodes } = JSON.parse((await portcullis(['node', 'list', '--json'], env)).out);
     expect(nodes).toContainEqual(expect.objectContaining(JSON.parse(made.out)));
   });
 
@@ -219,10 +228,10 @@ describe('the socket of an embedded instance', () => {
     await using folder = await startedFolder();
     using lock = lockDataDir(folder.path);
     expect(lock).toBeDefined();
-    const { code, stderr } = await spawnProgram(['node', 'list'], { DATA_DIR: folder.path }).ended;
-    expect({ code, stderr }).toEqual({
+    const { code, err } = await portcullis(['node', 'list'], { DATA_DIR: folder.path });
+    expect({ code, err }).toEqual({
       code: 1,
-      stderr: noAnswer(folder.path),
+      err: noAnswer(folder.path),
     });
   });
 });
