@@ -44,7 +44,7 @@ interface Service {
 
 const SOURCES: Record<ServiceName, (dataDir: string) => Service | Promise<Service>> = {
   postgres: async (dataDir) => {
-    const { url, stop } = await startPostgres({ dataDir });
+    const { url, stop } = await startPostgres({ dataDir, takesPasswords: true });
     return { address: url, stop };
   },
   redis: async (dataDir) => {
