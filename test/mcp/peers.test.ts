@@ -5,7 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { describe, expect, it } from 'vitest';
 import { TOOLS } from '../../src/app/tools.ts';
-import { thoroughly } from '../support/harness/in-turn.ts';
+import { inTurn, thoroughly } from '../support/harness/in-turn.ts';
 import { usePortcullis } from '../support/harness.ts';
 import { connect } from '../support/mcp/agents.ts';
 import { secretBearer } from '../support/mcp/secret-bearer.ts';
@@ -33,7 +33,8 @@ async function run(specifier: string, args: string[]): Promise<string> {
 }
 
 describe('the MCP conformance suite', () => {
-  it.each(Object.entries(OURS))(
+  // In a quick run of the revision that is the latest; the official clients speak both.
+  it.each(inTurn(Object.entries(OURS), 2, 1))(
     'D8-06 D8-07: %s passes, except for scenarios that need the test tools of the suite',
     async (revision, ours) => {
       await using front = await secretBearer(p.url, p.demo.client.client_secret);
