@@ -22,6 +22,8 @@ const DAY_SECONDS = 86_400;
  *   `.` or `,` and is cut to nine digits.
  * - The offset is `Z`, `z`, `±hh`, `±hhmm` or `±hh:mm`, up to 23:59; without one the time is UTC.
  * - `24:00:00` is the end of the day. A leap second, 23:59:60 UTC, is read as the next second, as in POSIX.
+ * - An instant that the offset carries out of the years 0000 to 9999 in UTC, which no output could show, is the first or
+ *   last one within them: any offset is valid (docs/contract.md, 2.7-07).
  */
 export function parseInstant(text: string): Instant | undefined {
   const parts = (EXTENDED.exec(text) ?? BASIC.exec(text))?.groups;
@@ -36,7 +38,13 @@ export function parseInstant(text: string): Instant | undefined {
   if (hour > 24 || minute > 59 || second > 60) return undefined;
   if (hour === 24 && (minute > 0 || second > 0 || nanos > 0)) return undefined;
   if (second === 60 && seconds % DAY_SECONDS !== 0) return undefined;
-  return { seconds: BigInt(seconds), nanos };
+  if (seconds < FIRST_SECOND) return { seconds: FIRST_SECOND, nanos: 0 };
+  return seconds > LAST_SECOND ? { seconds: LAST_SECOND, nanos: 999_999_999 } : { seconds: BigInt(seconds), nanos };
+}
+
+/** Returns the instant of a time in ms since 1970. */
+export function instantOfMs(ms: number): Instant {
+  return { seconds: BigInt(Math.floor(ms / 1_000)), nanos: (((ms % 1_000) + 1_000) % 1_000) * 1_000_000 };
 }
 
 /**
@@ -48,10 +56,7 @@ export function compareInstants(a: Instant, b: Instant): number {
   return a.nanos - b.nanos;
 }
 
-/**
- * Formats an instant as ISO 8601 in UTC, cut to milliseconds: `2026-11-21T10:30:00.123Z`. If the offset has moved it
- * out of the years 0000 to 9999, the year is written as `-000001` or `+010000`.
- */
+/** Formats an instant of the years 0000 to 9999 as ISO 8601 in UTC, cut to milliseconds: `2026-11-21T10:30:00.123Z`. */
 export function instantToIsoMillis(instant: Instant): string {
   return new Date(Number(instant.seconds) * 1_000 + Math.floor(instant.nanos / 1_000_000)).toISOString();
 }
@@ -87,16 +92,17 @@ export function isoFromPgOrNull(text: string | null): string | null {
   return text === null ? null : isoFromPg(text);
 }
 
-// 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z.
-const FIRST_SECOND = -62_135_596_800n;
+// 0000-01-01T00:00:00Z, 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z.
+const FIRST_SECOND = -62_167_219_200n;
+const FIRST_PG_SECOND = -62_135_596_800n;
 const LAST_SECOND = 253_402_300_799n;
 
 /**
- * Formats an instant for PostgreSQL, cut to microseconds. Instants outside the years 1 to 9999 become the nearest
- * second within them.
+ * Formats an instant for PostgreSQL, cut to microseconds. Instants outside the years 1 to 9999, which are all that it
+ * reads in this form, become the nearest second within them.
  */
 export function pgFromInstant({ seconds, nanos }: Instant): string {
-  const within = seconds < FIRST_SECOND ? FIRST_SECOND : seconds > LAST_SECOND ? LAST_SECOND : seconds;
+  const within = seconds < FIRST_PG_SECOND ? FIRST_PG_SECOND : seconds > LAST_SECOND ? LAST_SECOND : seconds;
   const micros = String(Math.floor(nanos / 1_000)).padStart(6, '0');
   return `${new Date(Number(within) * 1_000).toISOString().slice(0, 19)}.${micros}Z`;
 }

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareInstants, type Instant, instantToIsoMillis, parseInstant } from '../../src/lib/instants.ts';
+import {
+  compareInstants,
+  type Instant,
+  instantToIsoMillis,
+  parseInstant,
+  pgFromInstant,
+} from '../../src/lib/instants.ts';
 
 const HALF_PAST_TEN = BigInt(Date.UTC(2026, 10, 21, 10, 30) / 1_000);
 
@@ -98,10 +104,21 @@ describe('instants', () => {
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
     ['2026-11-21T12:30:00.1239999+02:00', '2026-11-21T10:30:00.123Z'],
     ['1969-12-31T23:59:59.9999Z', '1969-12-31T23:59:59.999Z'],
-    ['0000-01-01T00:00:00+01:00', '-000001-12-31T23:00:00.000Z'],
-    ['9999-12-31T23:59:59-01:00', '+010000-01-01T00:59:59.000Z'],
+    ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00.000Z'],
+    ['0000-01-01T01:00:00+01:00', '0000-01-01T00:00:00.000Z'],
+    ['0000-01-01T00:59:59.9+01:00', '0000-01-01T00:00:00.000Z'],
+    ['00000101T000000+2359', '0000-01-01T00:00:00.000Z'],
+    ['9999-12-31T23:59:59.9999999Z', '9999-12-31T23:59:59.999Z'],
+    ['9999-12-31T22:59:59-01:00', '9999-12-31T23:59:59.000Z'],
+    ['9999-12-31T23:00:00-01:00', '9999-12-31T23:59:59.999Z'],
+    ['9999-12-31T23:59:59-23:59', '9999-12-31T23:59:59.999Z'],
+    ['9999-12-31T24:00:00Z', '9999-12-31T23:59:59.999Z'],
+    ['9999-12-31T23:59:60Z', '9999-12-31T23:59:59.999Z'],
   ])('DG-07: %s is formatted in UTC with milliseconds', (text, shown) => {
     const read = parseInstant(text);
     expect(read && instantToIsoMillis(read)).toBe(shown);
+    // What is shown can be read again, and be stored.
+    expect(parseInstant(shown)).toBeDefined();
+    expect(read && pgFromInstant(read)).toMatch(/^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { ArrivedRow, AuditArrivals, AuditFilter } from '../../audit/audit-filter.ts';
 import { csvRecord } from '../../audit/export/csv.ts';
-import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
+import { instantOfMs, isoFromPg, pgFromInstant } from '../../lib/instants.ts';
 import { type CommandBody, Interruption, printable, printRows, UsageError } from '../kit/command.ts';
 import { type Flags, instant, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { openReading } from '../kit/open-services.ts';
@@ -144,8 +144,8 @@ const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_6
 
 function time(flags: Flags, name: string): string | undefined {
   const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text(flags, name) ?? '') ?? [];
-  if (count !== undefined) return new Date(Date.now() - Number(count) * (UNITS_MS[unit] ?? 0)).toISOString();
-  const value = instant(flags, name);
+  const value =
+    count === undefined ? instant(flags, name) : instantOfMs(Date.now() - Number(count) * (UNITS_MS[unit] ?? 0));
   return value && pgFromInstant(value);
 }
 

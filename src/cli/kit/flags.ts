@@ -45,12 +45,13 @@ export function instant(flags: Flags, name: string): Instant | undefined {
 }
 
 /**
- * Returns the time of a flag in ms since 1970, rounded up; undefined if the flag is not given.
+ * Returns the time of a flag in ms since 1970, rounded up within the year 9999; undefined if the flag is not given.
  * @throws UsageError for anything but a time in ISO 8601.
  */
 export function instantMs(flags: Flags, name: string): number | undefined {
   const time = instant(flags, name);
-  return time && Number(time.seconds) * 1_000 + Math.ceil(time.nanos / 1_000_000);
+  const ms = time && Number(time.seconds) * 1_000 + Math.ceil(time.nanos / 1_000_000);
+  return ms && Math.min(ms, Date.parse('9999-12-31T23:59:59.999Z'));
 }
 
 /**

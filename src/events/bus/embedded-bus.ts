@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
+import { instantOfMs, pgFromInstant } from '../../lib/instants.ts';
 import { KeyedMutex } from '../../lib/semaphore.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
@@ -119,7 +120,7 @@ export class EmbeddedStore {
     const [from, to] =
       'after' in within
         ? ['-infinity', 'infinity']
-        : [within.fromMs, within.toMs].map((ms) => new Date(ms).toISOString());
+        : [within.fromMs, within.toMs].map((ms) => pgFromInstant(instantOfMs(ms)));
     const rows = await this.#database.raw<{ first: string | null; last: string | null; count: string }>(
       (text) => text`
         select min(position)::text as first, max(position)::text as last, count(*)::text as count

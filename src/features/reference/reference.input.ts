@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
 import { isUuid, objectInput, readAs, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
-import { type Instant, parseInstant } from '../../lib/instants.ts';
+import { parseInstant, pgFromInstant } from '../../lib/instants.ts';
 import { integerOf } from '../../lib/json.ts';
 import { issuesOf } from '../../platform/errors.ts';
 import {
@@ -23,13 +23,9 @@ const versionInput = z
   .meta({ type: 'integer', format: 'int64', minimum: 0 });
 
 const TIME = 'must be an ISO 8601 date and time';
-const timeInput = textInput()
-  .transform(readAs(parseInstant, TIME))
-  .transform(microsecondText)
-  .refine((text) => /^(?!0000)\d{4}-/.test(text), TIME)
-  .meta({
-    description: 'ISO 8601 with any precision and any offset, UTC if there is none; stored to the microsecond.',
-  });
+const timeInput = textInput().transform(readAs(parseInstant, TIME)).transform(pgFromInstant).meta({
+  description: 'ISO 8601 with any precision and any offset, UTC if there is none; stored to the microsecond.',
+});
 
 const MEMBERS = { uuid: uuidInput, text: textInput, integer: () => z.int32(), timestamptz: () => timeInput };
 /** The members that a row may leave out. */
@@ -101,9 +97,4 @@ function completed(kind: ReferenceKind, members: Readonly<Record<string, string 
 function unfit(error: z.ZodError, value: unknown): UnfitReferenceError {
   const faults = issuesOf(error, value).map(({ path, message }) => `${path || 'the value'} ${message}`);
   return new UnfitReferenceError(faults.join('; '));
-}
-
-function microsecondText({ seconds, nanos }: Instant): string {
-  const secondsText = new Date(Number(seconds) * 1_000).toISOString().replace('.000Z', '');
-  return `${secondsText}.${String(Math.floor(nanos / 1_000)).padStart(6, '0')}Z`;
 }

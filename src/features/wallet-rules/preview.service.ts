@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { objectInput, readAs, textInput, uuidInput } from '../../lib/input.ts';
-import { type Instant, parseInstant } from '../../lib/instants.ts';
+import { type Instant, instantOfMs, parseInstant } from '../../lib/instants.ts';
 import { KeyedMutex } from '../../lib/semaphore.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { notFound, orNotFound, Refusal, serviceUnavailable } from '../../platform/errors.ts';
@@ -166,7 +166,7 @@ export class WalletRulePreviews {
   }
 
   #factsOf({ balances, transfers, at }: PreviewFacts): Facts {
-    return { balances, transfers, at: at ?? instantOf(this.#deps.nowMs()) };
+    return { balances, transfers, at: at ?? instantOfMs(this.#deps.nowMs()) };
   }
 }
 
@@ -175,8 +175,4 @@ function previewOf(row: WalletRuleRow, facts: Facts, balances: BalanceIndex): Pr
   const { fires, explanation } = evaluateRule(rule, facts, balances);
   const { id: rule_id, name, type, priority } = row;
   return { rule_id, name, type, priority, fires, unmet: firstUnmet(rule, explanation) ?? null };
-}
-
-function instantOf(ms: number): Instant {
-  return { seconds: BigInt(Math.floor(ms / 1_000)), nanos: (((ms % 1_000) + 1_000) % 1_000) * 1_000_000 };
 }
