@@ -4,7 +4,7 @@ import type { Db } from '../platform/database/database.ts';
 import { containing, startingWith } from '../platform/database/keyset-list.ts';
 import type { Tables } from '../tables/tables.ts';
 import { RECORD_COLUMNS } from './audit-record.ts';
-import { correlationKey } from './masked-names.ts';
+import { correlationHash, correlationKey } from './masked-names.ts';
 
 /** A row of `audit_records`, without its place in a chain. Times are PostgreSQL's text in UTC, to the microsecond. */
 export type AuditRecordRow = Pick<Selectable<Tables['audit_records']>, (typeof RECORD_COLUMNS)[number]>;
@@ -35,6 +35,9 @@ export interface AuditFilter {
   until?: string | undefined;
 }
 
+/** Returns the forms in which records may have a correlation id: which one depends on the secrets of their request. */
+const storedForms = (correlationId: string) => [correlationKey(correlationId), correlationHash(correlationId)];
+
 /** Returns the SQL conditions of a filter, all of which a record must meet. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
   const { correlationId, method, path, pathPrefix, statusCode, statusClass, subject, operation, since, until } = filter;
@@ -42,8 +45,8 @@ export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, 
   return [
     ...(nodeId === undefined ? [] : [eb('node_id', '=', nodeId)]),
     ...(clientId === undefined ? [] : [eb('client_id', '=', clientId)]),
-    ...(correlationId === undefined ? [] : [eb('correlation_id', '=', correlationKey(correlationId))]),
-    ...(correlationIds === undefined ? [] : [eb('correlation_id', 'in', correlationIds.map(correlationKey))]),
+    ...(correlationId === undefined ? [] : [eb('correlation_id', 'in', storedForms(correlationId))]),
+    ...(correlationIds === undefined ? [] : [eb('correlation_id', 'in', correlationIds.flatMap(storedForms))]),
     ...(method === undefined ? [] : [eb('method', '=', method)]),
     ...(path === undefined ? [] : [eb('path', '=', path)]),
     ...(pathPrefix === undefined ? [] : [eb('path', 'like', startingWith(pathPrefix))]),

@@ -368,8 +368,28 @@ const KEY_DIGITS = 16;
  * is masked, `jwt:` and the beginning of its SHA-256, by which those who have the id find the record.
  */
 export function correlationKey(correlationId: string): string {
-  if (maskValues(correlationId) === correlationId) return correlationId;
+  return maskValues(correlationId) === correlationId ? correlationId : correlationHash(correlationId);
+}
+
+/** Returns the form in which a correlation id with a secret is stored. */
+export function correlationHash(correlationId: string): string {
   return `jwt:${createHash('sha256').update(correlationId).digest('hex').slice(0, KEY_DIGITS)}`;
+}
+
+/** A secret of fewer characters may be part of an id by chance. */
+const LEAST_PART = 8;
+
+/**
+ * Returns a correlation id in the form that everyone but its caller and the upstream may see: its hash if it is, or
+ * contains, a secret of its own request. Values that are not texts are no secrets.
+ */
+export function withoutOwnSecrets(correlationId: string, secrets: readonly unknown[]): string {
+  const isSecret = secrets.some(
+    (secret) =>
+      secret === correlationId ||
+      (typeof secret === 'string' && secret.length >= LEAST_PART && correlationId.includes(secret)),
+  );
+  return isSecret ? correlationHash(correlationId) : correlationId;
 }
 
 /** Returns a log that replaces `correlation_id` by its `correlationKey`. */

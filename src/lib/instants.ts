@@ -42,6 +42,11 @@ export function parseInstant(text: string): Instant | undefined {
   return seconds > LAST_SECOND ? { seconds: LAST_SECOND, nanos: 999_999_999 } : { seconds: BigInt(seconds), nanos };
 }
 
+/** Formats a time in ms since 1970 as ISO 8601 in UTC. */
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
 /** Returns the instant of a time in ms since 1970. */
 export function instantOfMs(ms: number): Instant {
   return { seconds: BigInt(Math.floor(ms / 1_000)), nanos: (((ms % 1_000) + 1_000) % 1_000) * 1_000_000 };

@@ -1,13 +1,16 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { correlationKey } from '../../src/audit/masked-names.ts';
+import { auditConditions } from '../../src/audit/audit-filter.ts';
+import { correlationKey, withoutOwnSecrets } from '../../src/audit/masked-names.ts';
+import { secretsIn } from '../../src/gateway/exchange/request-head.ts';
 import { recordsOf } from '../support/audit/records.ts';
 import { portcullis } from '../support/cli/in-process.ts';
 import { request, sendRaw } from '../support/gateway/raw.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { startPortcullis } from '../support/harness.ts';
 import { addClient, rows } from '../support/oauth/clients.ts';
+import { basicOf } from '../support/oauth/requests.ts';
 import { writtenLog } from '../support/observability/written-log.ts';
 import { describeReal } from '../support/services/real.ts';
 
@@ -98,6 +101,130 @@ describe('a JWT as correlation id', () => {
       const list = ['audit', 'list', '--path', '/v1/accounts', '--correlation-id', jwt];
       expect((await portcullis(list, p.env)).out).toMatch(/^\S+Z {2}200 .* GET .* jwt:[0-9a-f]{16} {2}\d+\n$/);
     });
+  });
+});
+
+describe('a secret of the request as its correlation id', () => {
+  /** Requests with the secret: where it is, and the secret itself. */
+  const SECRETS: [where: string, made: () => Promise<{ secret: string; ask(id: string): Promise<unknown> }>][] = [
+    [
+      'the bearer of an agent',
+      async () => {
+        const { client_secret: secret } = await addClient(p, {});
+        const headers = { authorization: `Bearer ${secret}` };
+        return {
+          secret,
+          ask: (id) => p.call('POST', '/v2/mcp', { headers: { ...headers, 'x-correlation-id': id }, json: {} }),
+        };
+      },
+    ],
+    [
+      'the bearer of a refused request',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const headers = { authorization: `bearer  ${secret}` };
+        return { secret, ask: (id) => p.call('GET', '/nowhere', { headers: { ...headers, 'x-correlation-id': id } }) };
+      },
+    ],
+    [
+      'the password of the webhook',
+      async () => {
+        const { username, password: secret } = p.webhook;
+        const headers = { authorization: basicOf({ client_id: username, client_secret: secret }) };
+        return {
+          secret,
+          ask: (id) =>
+            p.call('POST', '/v2/webhooks/custodial', { headers: { ...headers, 'x-correlation-id': id }, json: {} }),
+        };
+      },
+    ],
+    [
+      'the credentials of HTTP Basic as they are sent',
+      async () => {
+        const secret = basicOf(await addClient(p, {})).slice('Basic '.length);
+        const form = { 'content-type': 'application/x-www-form-urlencoded', authorization: `Basic ${secret}` };
+        return {
+          secret,
+          ask: (id) =>
+            p.call('POST', '/v2/oauth/token', {
+              headers: { ...form, 'x-correlation-id': id },
+              body: 'grant_type=client_credentials',
+            }),
+        };
+      },
+    ],
+    [
+      'a client secret in a body',
+      async () => {
+        const json = { grant_type: 'client_credentials', ...(await addClient(p, {})) };
+        return {
+          secret: json.client_secret,
+          ask: (id) => p.call('POST', '/v2/oauth/token', { headers: { 'x-correlation-id': id }, json }),
+        };
+      },
+    ],
+    [
+      'a wrong client secret in a body',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const json = { ...(await addClient(p, {})), client_secret: secret, token: 'x' };
+        return {
+          secret,
+          ask: (id) => p.call('POST', '/v2/oauth/revoke', { headers: { 'x-correlation-id': id }, json }),
+        };
+      },
+    ],
+    [
+      'the password of a supervisor',
+      async () => {
+        const { username, password: secret } = p.demo.supervisor;
+        const json = { grant_type: 'password', ...p.demo.client, username, password: secret };
+        return {
+          secret,
+          ask: (id) => p.call('POST', '/v2/oauth/token', { headers: { 'x-correlation-id': id }, json }),
+        };
+      },
+    ],
+    [
+      'the bearer of malformed HTTP',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const head = `GET /health HTTP/1.1\r\nAuthorization: Bearer ${secret}\r\n`;
+        return { secret, ask: (id) => sendRaw(p.url, `${head}X-Correlation-ID: ${id}\r\nbad\r\n\r\n`) };
+      },
+    ],
+  ];
+
+  it.each(SECRETS)(
+    'D2-07 D2-05: %s is echoed, and stored as its SHA-256 in the record and the log',
+    async (_where, made) => {
+      const { secret, ask } = await made();
+      for (const id of [secret, `of ${secret}.`]) {
+        const { headers } = Object(await ask(id));
+        expect(headers['x-correlation-id'] ?? headers.get('x-correlation-id')).toBe(id);
+        const [record, ...others] = await recordsOf(p, `jwt:${digits(id)}`);
+        expect(others).toEqual([]);
+        // A query with the id would be recorded with it.
+        const filter = rows(p).run((k) =>
+          k
+            .selectFrom('audit_records')
+            .select('id')
+            .where((eb) => eb.and(auditConditions(eb, { correlationId: id }))),
+        );
+        expect(await filter).toEqual([{ id: record?.id }]);
+      }
+      await vi.waitFor(() => expect(lines.join()).toContain(`jwt:${digits(secret)}`));
+      const kept = await rows(p).run((k) => k.selectFrom('audit_records').selectAll());
+      expect(JSON.stringify(kept).includes(secret)).toBe(false);
+      expect(lines.join().includes(secret)).toBe(false);
+    },
+  );
+
+  it('D2-07: an id that has nothing but a short part in common with a credential is stored unchanged', () => {
+    expect(withoutOwnSecrets('request-1', secretsIn('Bearer request'))).toBe('request-1');
+    expect(withoutOwnSecrets('request-1', secretsIn('Bearer x'))).toBe('request-1');
+    expect(withoutOwnSecrets('request-1', [undefined, 7, '', {}, ...secretsIn()])).toBe('request-1');
+    expect(withoutOwnSecrets('short', ['short'])).toBe(`jwt:${digits('short')}`);
   });
 });
 

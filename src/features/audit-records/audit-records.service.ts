@@ -11,7 +11,7 @@ import {
 } from '../../audit/export/export-targets.ts';
 import { type ExportState, exportTo, FILES } from '../../audit/export/record-export.ts';
 import { zipOf } from '../../audit/export/zip.ts';
-import { isoFromPg } from '../../lib/instants.ts';
+import { iso, isoFromPg } from '../../lib/instants.ts';
 import { newestFirst, type Page, type PageKey, type PageRequest, pageOf, pageRead } from '../../lib/keyset.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -238,10 +238,6 @@ export class AuditExports extends WorkLoop {
   #unscoped() {
     return this.#deps.db.unscoped('one queue for the exports of all nodes');
   }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** Lists audit records, newest first, by keyset pagination. */

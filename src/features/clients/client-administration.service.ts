@@ -104,7 +104,10 @@ export class ClientAdministration {
       const target = { clientId: before.id, scopes, bounds: columns };
       const { db, clock } = this.#deps;
       await refuseAdministration(db, nodeId, administrator, 'replace', target);
-      if (!endsOwnTokens(before, columns)) return this.#update(before, columns);
+      // The client's existing tokens may allow more, or live longer, than those issued from now on.
+      const hasLost = before.scopes.some((scope) => !columns.scopes.includes(scope));
+      const endsOwnTokens = hasLost || (columns.token_expiry_enabled && !before.token_expiry_enabled);
+      if (!endsOwnTokens) return this.#update(before, columns);
       const own_tokens_from = tokensFrom(before.own_tokens_from, await clock.read());
       return this.#update(before, { ...columns, own_tokens_from });
     });
@@ -267,12 +270,6 @@ function columnsOf(input: ClientInput | ClientMembers) {
     throw invalidInput('is_console', 'a console client can have neither addresses, nor a certificate, nor limits');
   }
   return columns;
-}
-
-/** Checks whether the client's existing tokens allow more, or live longer, than those issued from now on. */
-function endsOwnTokens(before: ClientRow, after: ReturnType<typeof columnsOf>): boolean {
-  const hasLost = before.scopes.some((scope) => !after.scopes.includes(scope));
-  return hasLost || (after.token_expiry_enabled && !before.token_expiry_enabled);
 }
 
 /**

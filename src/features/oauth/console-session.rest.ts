@@ -36,17 +36,6 @@ function requireSameOrigin({ headers }: Request, publicUrl: string): void {
   if (site === undefined ? !isOwn : site !== 'same-origin') throw new Refusal('forbidden', { reason: 'origin' });
 }
 
-/**
- * Refuses a request that names a client by HTTP Basic too: the audit record would get the tenant of that one.
- * @throws Refusal `invalid_request`
- */
-function requireClientInBody({ headers }: Request): void {
-  if (!/^basic\b/i.test(headers.authorization ?? '')) return;
-  throw invalidRequest([
-    { path: 'Authorization', message: 'must be left out: client_id in the body names the client' },
-  ]);
-}
-
 /** Returns the name and the attributes of the cookie for the refresh token of a client's session. */
 function cookieOf(clientId: string, { value, path }: SessionServices['publicUrl']): [name: string, attributes: string] {
   const [prefix, secure] = value.startsWith('https:') ? ['__Secure-', '; Secure'] : ['', ''];
@@ -78,7 +67,11 @@ function sessionRoute<Input extends { client_id: string }>(
       (req, _res, next) => {
         if (!services.console) throw notFound('CONSOLE is off');
         requireSameOrigin(req, services.publicUrl.value);
-        requireClientInBody(req);
+        // The audit record would get the tenant of the client in HTTP Basic.
+        if (/^basic\b/i.test(req.headers.authorization ?? ''))
+          throw invalidRequest([
+            { path: 'Authorization', message: 'must be left out: client_id in the body names the client' },
+          ]);
         next();
       },
       beginAuthentication,

@@ -8,6 +8,7 @@ import { headersOf, json, limitedHeadersOf, type Operation, refTo } from '../../
 import { route } from '../../api/rest/route.ts';
 import { serveFiles } from '../../api/rest/system.rest.ts';
 import { JSON_TEXT, KEPT, ServedFiles } from '../../api/shared/served-files.ts';
+import { withoutOwnSecrets } from '../../audit/masked-names.ts';
 import { BODY_WEIGHT, bytesOf, exchangeOf, readBody } from '../../gateway/exchange/exchange.ts';
 import { type ErrorMessage, errorEnvelope } from '../../gateway/exchange/refusals.ts';
 import { heapWeight } from '../../lib/heap-weight.ts';
@@ -108,6 +109,9 @@ export async function withClient<Result extends object>(
     const bytes = bytesOf(req);
     req.body = undefined;
     const { namedId, isOwn, ...clientRequest } = clientRequestOf(req.headers, bytes);
+    const { client_secret, password, refresh_token, token } = Object(clientRequest.parameters);
+    const secrets = [client_secret, password, refresh_token, token, clientRequest.basic?.secret];
+    exchange.correlationId = withoutOwnSecrets(exchange.correlationId, secrets);
     exchange.held?.charge(heapWeight(clientRequest.parameters) - BODY_WEIGHT * bytes.length);
     return { namedId, isOwn, result: work({ ...clientRequest, realIp: exchange.realIp, exchange }) };
   }

@@ -1,4 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
+import { iso } from '../../lib/instants.ts';
 import type { Db, UnscopedDatabase } from '../../platform/database/database.ts';
 import { columnAssignments, insertRows, rowSource, textArray } from '../../platform/database/row-sets.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -265,8 +266,4 @@ export class LookupStore {
         .where('id', '=', id),
     );
   }
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import { cutTo } from '../../lib/input.ts';
+import { iso } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { insertRows } from '../../platform/database/row-sets.ts';
 import { Refusal } from '../../platform/errors.ts';
@@ -314,8 +315,4 @@ export class MigrationStore {
 /** Returns the `sub` of a caller's token as it is stored: another issuer's may be of any length. */
 function storedCaller(subject: string): string {
   return cutTo(subject, MAX_LENGTHS.migrations.created_by);
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }

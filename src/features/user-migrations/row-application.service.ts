@@ -123,8 +123,9 @@ export class RowApplication {
         );
         noteUsers(noted.flat());
         return sent.map((input, index) => {
-          const ids = noted[index] ?? [];
-          return appliedRow(input, outcomes[index], stored[index], isDryRun && ids.length === 0 ? null : ids);
+          const [outcome, ids] = [outcomes[index], noted[index] ?? []];
+          if (!outcome) throw new Error('every row has an outcome');
+          return { input, outcome, user: stored[index], notedUsers: isDryRun && ids.length === 0 ? null : ids };
         });
       }
       for (const { row, error } of rejections) this.#noteConflict(request, classifiedRows[row], row, error);
@@ -227,14 +228,4 @@ export class RowApplication {
       'could not store a user',
     );
   }
-}
-
-function appliedRow(
-  input: MigrateUserInput,
-  outcome: RowOutcome | undefined,
-  user: UserRow | undefined,
-  notedUsers: readonly string[] | null,
-): AppliedRow {
-  if (!outcome) throw new Error('every row has an outcome');
-  return { input, outcome, user, notedUsers };
 }

@@ -7,12 +7,7 @@ import type { IdempotentResponses, StoredResponse } from '../../idempotency/idem
 import { parseOrReject } from '../../platform/errors.ts';
 import { userView } from '../users/users.service.ts';
 import { migrateUserInput, migrateUsersInput } from './migration.input.ts';
-import {
-  bulkResultView,
-  type MigratedUser,
-  type MigrationCaller,
-  type UserMigrations,
-} from './user-migrations.service.ts';
+import { bulkResultView, type MigrationCaller, type UserMigrations } from './user-migrations.service.ts';
 
 const USER = {
   wallet_address: '0xAbC1230000000000000000000000000000000456',
@@ -70,9 +65,13 @@ const migrateUser = route({
     },
   },
   handlers: (services: MigrationServices) =>
-    migrateOnce(services, migrateUserInput, async (caller, user) =>
-      singleAnswer(await services.userMigrations.migrateOne(caller, user)),
-    ),
+    migrateOnce(services, migrateUserInput, async (caller, user) => {
+      const migrated = await services.userMigrations.migrateOne(caller, user);
+      // A 400 has only the documented reason (docs/contract.md, 7.4).
+      return 'user' in migrated
+        ? answerOf(201, userView(migrated.user))
+        : answerOf(400, { code: -1, domain: 0, message: migrated.skipped });
+    }),
 });
 
 /** Migrates 1 to 500 users (docs/contract.md, 4.7-01). */
@@ -139,12 +138,6 @@ function migrateOnce<Schema extends z.ZodType>(
       });
     },
   ];
-}
-
-/** Returns 201 with the user, or 400 with only the documented reason (docs/contract.md, 7.4). */
-function singleAnswer(migrated: MigratedUser): StoredResponse {
-  if ('user' in migrated) return answerOf(201, userView(migrated.user));
-  return answerOf(400, { code: -1, domain: 0, message: migrated.skipped });
 }
 
 function answerOf(status: number, body: object): StoredResponse {

@@ -197,7 +197,7 @@ export class AuditLog {
 
   /** Records the response to bytes that are not valid HTTP. Calls `onPersisted` once the record is stored. */
   recordUnparsed(
-    { correlationId, method, target, status, body, remoteAddress, reason, isUnrecordable }: Unparsed,
+    { recordedId, method, target, status, body, remoteAddress, reason, isUnrecordable }: Unparsed,
     atMs: number,
     onPersisted: () => void,
   ): void {
@@ -205,7 +205,7 @@ export class AuditLog {
       at: new Date(atMs).toISOString(),
       id: uuidV7(atMs),
       node_id: null,
-      correlation_id: correlationKey(correlationId),
+      correlation_id: correlationKey(recordedId),
       method,
       ...recordedTarget(target, { isUnknown: true, secrets: this.#deps.secrets }),
       status_code: status,

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import { QUOTA_HEADERS, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
+import { withoutOwnSecrets } from '../../audit/masked-names.ts';
 import { plainAddress } from '../../lib/ip-address.ts';
 import { parsedOrNone } from '../../lib/json.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -165,11 +166,23 @@ export function answerPreflight({ req, res }: Exchange): void {
   res.end();
 }
 
+/** Returns the secrets in an Authorization field: what follows the scheme, and the password of HTTP Basic in it. */
+export function secretsIn(authorization = ''): string[] {
+  const credentials = authorization.replace(/^\S+ +/, '');
+  return [
+    credentials,
+    Buffer.from(credentials, 'base64')
+      .toString()
+      .replace(/^[^:]*:/, ''),
+  ];
+}
+
 /** The longest correlation id that is accepted from a caller, in bytes. */
 export const MAX_CORRELATION_ID_BYTES = 1024;
 
 /**
- * Takes the correlation id from the caller's `X-Correlation-ID`, or creates one, and sets it on request and response.
+ * Takes the correlation id from the caller's `X-Correlation-ID`, or creates one, and sets it on request and response. If
+ * it contains the credentials of the request, all else has its hash.
  * @throws Refusal 400 when the caller's is too long; the request then has a new one.
  */
 export function correlation(request: Exchange): void {
@@ -177,9 +190,10 @@ export function correlation(request: Exchange): void {
   const header = headers['x-correlation-id'];
   const received = Array.isArray(header) ? header.join(', ') : header;
   const tooLong = received !== undefined && Buffer.byteLength(received, 'latin1') > MAX_CORRELATION_ID_BYTES;
-  request.correlationId = received && !tooLong ? received : uuidV7();
-  headers['x-correlation-id'] = request.correlationId;
-  request.res.setHeader('X-Correlation-ID', request.correlationId);
+  const id = received && !tooLong ? received : uuidV7();
+  headers['x-correlation-id'] = id;
+  request.res.setHeader('X-Correlation-ID', id);
+  request.correlationId = id === received ? withoutOwnSecrets(id, secretsIn(headers.authorization)) : id;
   if (tooLong)
     throw invalidRequest([
       { path: 'X-Correlation-ID', message: `must have at most ${MAX_CORRELATION_ID_BYTES} bytes` },

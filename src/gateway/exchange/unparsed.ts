@@ -1,8 +1,9 @@
+import { withoutOwnSecrets } from '../../audit/masked-names.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest, notFound, type Refusal } from '../../platform/errors.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { errorEnvelope, reasonOf, statusOf } from './refusals.ts';
-import { type Cors, MAX_CORRELATION_ID_BYTES } from './request-head.ts';
+import { type Cors, MAX_CORRELATION_ID_BYTES, secretsIn } from './request-head.ts';
 
 /** The issue reported for bytes that are not valid HTTP. */
 export const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };
@@ -31,6 +32,8 @@ export type ParserError = Error & { code?: string; rawPacket?: Buffer };
  */
 export interface Unparsed {
   correlationId: string;
+  /** The correlation id for the record. */
+  recordedId: string;
   method: string;
   target: string;
   origin: string | undefined;
@@ -73,7 +76,8 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const refusal = refusalOf(error, target);
   const body = JSON.stringify(errorEnvelope(refusal));
   const [origin, status, reason] = [fieldIn(head, 'origin'), statusOf(refusal), reasonOf(refusal)];
-  return { correlationId, method, target, origin, status, body, reason };
+  const recordedId = withoutOwnSecrets(correlationId, secretsIn(fieldIn(head, 'authorization')));
+  return { correlationId, recordedId, method, target, origin, status, body, reason };
 }
 
 /** A path with control characters, or without a slash, is no path of this gateway; other targets have to be escaped. */

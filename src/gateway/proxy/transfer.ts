@@ -195,10 +195,10 @@ const KEEP_ALIVE_MS = 60_000;
  * the other. Calls `onEnd` once both connections are closed; `stop` of the result closes them.
  */
 export function openTunnel(exchange: Exchange, headers: IncomingHttpHeaders, upstream: Duplex, onEnd: () => void) {
-  const { req, res, upgrade, correlationId } = exchange;
+  const { req, res, upgrade } = exchange;
   if (!upgrade) throw new Error('the request is not an upgrade');
   const client = upgrade.socket;
-  const lines = [`X-Correlation-ID: ${correlationId}`];
+  const lines = [`X-Correlation-ID: ${String(req.headers['x-correlation-id'])}`];
   eachResponseField(headers, (name, value) => {
     if (name === 'content-length') return;
     for (const item of Array.isArray(value) ? value : [value]) lines.push(`${name}: ${item}`);

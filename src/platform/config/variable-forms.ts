@@ -128,18 +128,15 @@ function integer(minimum: number, maximum: number, what: string) {
 
 /**
  * Returns the schema of a store's URL. It requires a host: without one, the driver would use a default that is visible
- * nowhere.
+ * nowhere. A PostgreSQL URL may have it, or the folder of its socket, in the query.
  */
 function storeUrl(url: z.ZodURL) {
   return url
-    .refine(hasHost, { error: 'a URL with a host', abort: true })
+    .refine((text) => new URL(text).host !== '' || new URL(text).searchParams.has('host'), {
+      error: 'a URL with a host',
+      abort: true,
+    })
     .refine(isDecodable, 'a URL whose parts are percent-encoded: % is %25');
-}
-
-/** Checks whether a URL has a host; a PostgreSQL URL may have it, or the folder of its socket, in the query. */
-function hasHost(text: string): boolean {
-  const url = new URL(text);
-  return url.host !== '' || url.searchParams.has('host');
 }
 
 function isNodeUrl(text: string): boolean {
