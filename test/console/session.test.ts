@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { RevokeSessionsDocument } from '../graphql/generated/graphql.ts';
 import {
   accountOf,
+  beginSignedOut,
   expectQuiet,
   goTo,
   openConsole,
@@ -150,7 +151,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('D3-40: has ended in a page restored by Back after another tab signed out', async () => {
-    const page = await anew();
+    const page = await beginSignedOut(open);
     await signIn(page, p.demo);
     await page.evaluate(`localStorage.removeItem('portcullis.session');
       dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));`);
@@ -181,7 +182,7 @@ describeReal('chromium', 'the session of the console', () => {
 
   it('D3-40: a sign-out that does not reach the server is reported', async () => {
     for (const status of inTurn([0, 503], 2, 0)) {
-      const page = await anew();
+      const page = await beginSignedOut(open);
       await signIn(page, p.demo);
       await page.route('**/console/session', (route) => (status ? route.fulfill({ status }) : route.abort()));
       await signOut(page);
@@ -292,7 +293,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('ends by signing out: its tokens stop working, and nothing of it stays in the browser', async () => {
-    const page = await anew();
+    const page = await beginSignedOut(open);
     const seen = tokensOf(page);
     await signIn(page, p.demo);
     await goTo(page, '#/accounts?search=Acme');
@@ -315,7 +316,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('does not retry a request of the former session with the token of the new one', async () => {
-    const page = await anew();
+    const page = await beginSignedOut(open);
     await signIn(page, p.demo);
     const arrived = Promise.withResolvers<void>();
     const refused = Promise.withResolvers<void>();
