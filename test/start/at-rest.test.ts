@@ -13,5 +13,6 @@ it('D1-03: a process gives back the memory of its start as soon as it rests', as
     const { value } = await scrape(instance);
     return (value('nodejs_heap_space_size_total_bytes', { space: 'new' }) ?? Number.NaN) / MIB;
   };
-  await vi.waitFor(async () => expect(await youngMb()).toBeLessThan(4), { timeout: 60_000, interval: 500 });
+  // Less often than a process must have rested: on a busy machine it would never rest between these requests.
+  await vi.waitFor(async () => expect(await youngMb()).toBeLessThan(4), { interval: 5_500 });
 });
