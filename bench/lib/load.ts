@@ -11,7 +11,7 @@ export interface Load {
   body?: string;
   connections: number;
   requests: number;
-  /** At this even rate, over at most so many connections; otherwise one request after another on each connection. */
+  /** At this even rate, over so many connections that have had a request; otherwise one request after another on each. */
   perSecond?: number;
   /** Where no two requests may have the same bearer token: the secret that each is signed with. */
   tokenSecret?: string;
@@ -49,7 +49,12 @@ async function load(asked: Load): Promise<void> {
       while (left-- > 0) await ask();
     };
     await Promise.all(Array.from({ length: connections }, lane));
-  } else await atRate(perSecond, requests, (_, dueAt) => ask(dueAt));
+  } else {
+    // A new connection waits longer than a request does: libuv accepts one each time that it looks for events.
+    await Promise.all(Array.from({ length: connections }, () => ask()));
+    latencies.length = 0;
+    await atRate(perSecond, requests, (_, dueAt) => ask(dueAt));
+  }
   await pool.close();
   process.stdout.write(JSON.stringify(latencies));
 }

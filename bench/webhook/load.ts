@@ -10,7 +10,7 @@ export interface WebhookLoad {
   headers: Record<string, string>;
   connections: number;
   requests: number;
-  /** At this even rate, over at most so many connections; otherwise one after another on each connection. */
+  /** At this even rate, over so many connections that are open before; otherwise one after another on each. */
   perSecond?: number | undefined;
   transactions: number;
   /** The number of the first notification: where the load before has ended. */
@@ -85,21 +85,17 @@ async function load(asked: WebhookLoad): Promise<Loaded> {
     while (sent < requests) await ask(one);
   }
 
-  let opening = 0;
   async function onTime(dueAt: number): Promise<void> {
     // The one that has rested longest, or a server would close it.
-    let one = idle.shift();
-    if (!one && opening < connections) {
-      opening += 1;
-      one = await connection();
-    }
-    one ??= await new Promise<Connection>((resolve) => waiting.push(resolve));
+    const one = idle.shift() ?? (await new Promise<Connection>((resolve) => waiting.push(resolve)));
     await ask(one, dueAt);
     const next = waiting.shift();
     if (next) next(one);
     else idle.push(one);
   }
 
+  // A new connection waits longer than a request does: libuv accepts one each time that it looks for events.
+  if (perSecond !== undefined) idle.push(...(await Promise.all(Array.from({ length: connections }, connection))));
   const begun = performance.now();
   if (perSecond === undefined) await Promise.all(Array.from({ length: connections }, lane));
   else await atRate(perSecond, requests, (_, dueAt) => onTime(dueAt));
