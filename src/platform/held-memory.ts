@@ -379,8 +379,11 @@ export class HeldMemory implements Worker {
         return await this.during(() => reads(() => this.#mayRead()));
       } catch (error) {
         if (error !== GIVEN_UP) throw error;
-        await this.#wait();
+      } finally {
+        // It holds little that others need, and may stay open for long, as a stream does.
+        if (this.rows <= SMALL_BYTES && this.#account?.turn === this) this.#pass();
       }
+      await this.#wait();
     }
   }
 

@@ -224,6 +224,16 @@ describe('rows held by the requests of a tenant', () => {
     expect(await blocked.result).toBe(8);
   });
 
+  it('D7-13: what has read little and stays open, as a stream does, does not keep others of its tenant from reading', async () => {
+    const { request } = accounts(100);
+    const streams = Array.from({ length: 100 }, request);
+    for (const held of streams) held.charge(MIB);
+    for (const held of streams) expect(await held.read(async () => 'events')).toBe('events');
+    const replays = await Promise.all(streams.map((held) => held.read(async () => 'events')));
+    expect(new Set(replays)).toEqual(new Set(['events']));
+    for (const held of streams) held.end();
+  });
+
   it('D7-13: a read that waits too long is rejected with 503, and one whose request ends is rejected at once', async () => {
     const { memory, request } = accounts(20);
     const first = request();

@@ -35,7 +35,10 @@ function got(subscriber: Subscriber, text: string): void {
   subscriber.gotAtMs = Date.now();
 }
 
-function overSse(): Promise<void> {
+/** What a client is told whose replay has waited for long, since thousands have come at once. It asks again. */
+const OVERLOADED = 'SLOW_CONSUMER';
+
+function overSse(subscriber = added()): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const body = JSON.stringify(payload);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -43,19 +46,22 @@ function overSse(): Promise<void> {
     `POST /graphql HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n` +
       `Accept: text/event-stream\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
-  const subscriber = added();
   let unread = '';
+  let isOverloaded = false;
   socket.setEncoding('latin1').on('data', (chunk) => {
     const blocks = (unread + chunk).split('\n\n');
     unread = blocks.pop() ?? '';
     for (const block of blocks) {
-      if (block.includes('event: next')) got(subscriber, block);
+      if (block.includes(OVERLOADED)) isOverloaded = true;
+      else if (block.includes('event: next')) got(subscriber, block);
       else resolve();
     }
   });
   socket.on('error', reject);
   socket.on('close', () => {
+    if (isOverloaded) return resolve(overSse(subscriber));
     subscriber.isOpen = false;
+    reject(new Error('closed before it was open'));
   });
   return promise;
 }
@@ -73,11 +79,13 @@ function overSocket(): Promise<void> {
     if (text.includes('connection_ack')) {
       send({ type: 'subscribe', id: '1', payload });
       resolve();
-    } else got(subscriber, text);
+    } else if (text.includes(OVERLOADED)) send({ type: 'subscribe', id: '1', payload });
+    else got(subscriber, text);
   });
   socket.on('error', reject);
   socket.on('close', () => {
     subscriber.isOpen = false;
+    reject(new Error('closed before it was open'));
   });
   return promise;
 }
