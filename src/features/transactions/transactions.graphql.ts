@@ -68,7 +68,7 @@ function addRegisterTransaction(builder: Builder, enums: TransactionEnums): void
         'Takes an `Idempotency-Key`.',
       ),
       errors: errorsOf(
-        'The transaction; or ValidationError: a member of `input` is invalid; DuplicateError: the id is already registered with another type, collection or, unless REGISTRATION_BY_MUTATION is off, tenant; ForbiddenError: the caller lacks transactions:write, or REGISTRATION_BY_MUTATION is off and the owner has not registered the id for the tenant; NotFoundError: the id was registered for another tenant in the meantime.',
+        'The transaction; or ValidationError: a member of `input` is invalid; DuplicateError: the id is already registered with another type, collection or tenant; ForbiddenError: the caller lacks transactions:write, or REGISTRATION_BY_MUTATION is off and the owner has not registered the id; NotFoundError: the id was registered for another tenant in the meantime.',
         DuplicateError,
       ),
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },

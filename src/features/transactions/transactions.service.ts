@@ -121,18 +121,20 @@ export class Transactions {
 
   /**
    * Registers a transaction for a caller with an access token of the tenant, and returns its current state.
-   * @throws Refusal `duplicate` when the id exists with another collection or type; `not_found` when the owner moves it to
-   * another tenant meanwhile. For an id of another tenant: `forbidden` when registration by mutation is off, as for an
-   * unknown id; otherwise `duplicate`, since any id that is not taken would be registered.
+   * @throws Refusal `duplicate` when the id exists with another tenant, collection or type; `forbidden` when
+   * registration by mutation is off and the id is not registered; `not_found` when the owner moves it to another tenant
+   * meanwhile.
    */
   async registerByMutation(transaction: NewTransaction): Promise<TransactionSnapshot> {
     const { registersByMutation = true } = this.#deps;
     if (registersByMutation && (await this.register(transaction)) === 'duplicate')
       throw new Refusal('duplicate', ID_TAKEN);
     const storedTransaction = (await this.#store.load([transaction.id])).get(transaction.id);
-    if (storedTransaction?.nodeId !== transaction.nodeId)
-      throw registersByMutation ? notFound() : new Refusal('forbidden', REGISTRATION_OFF);
-    if (!isSame(storedTransaction, transaction)) throw new Refusal('duplicate', ID_TAKEN);
+    if (!registersByMutation) {
+      if (!storedTransaction) throw new Refusal('forbidden', REGISTRATION_OFF);
+      if (!isSame(storedTransaction, transaction)) throw new Refusal('duplicate', ID_TAKEN);
+    }
+    if (storedTransaction?.nodeId !== transaction.nodeId) throw notFound();
     return snapshotOf(storedTransaction.id, storedTransaction.state);
   }
 
