@@ -319,8 +319,8 @@ const WORD_END = /[\s,;&?#"'<>]/;
 export function maskPart(text: string, maxBytes: number, mask: (text: string) => string): string {
   const readable = cutReadable(text, maxBytes);
   const shown = mask(maskValues(readable));
-  if (readable === text && isWithin(shown, maxBytes)) return shown;
-  return cut(shown, maxBytes - CUT_MARK_BYTES) + CUT_MARK;
+  const isWhole = readable === text && isWithin(shown, maxBytes);
+  return isWhole ? shown : cut(shown, maxBytes - CUT_MARK_BYTES) + CUT_MARK;
 }
 
 /**

@@ -71,8 +71,7 @@ export class ClientLimits {
     const count = { use, limits, nowMs };
     if (limits.perMonth === 0) return this.#ask(count, undefined);
     // The first time, and after this process has counted alone, the cache lacks what processes have counted and saved.
-    if (use.isUnsynced || use.seeding) return this.#seed(count);
-    return this.#ask(count, use.takeSeed(monthAtOf(nowMs)));
+    return use.isUnsynced || use.seeding ? this.#seed(count) : this.#ask(count, use.takeSeed(monthAtOf(nowMs)));
   }
 
   async #ask(count: Count, seed: number | undefined): Promise<LimitVerdict> {

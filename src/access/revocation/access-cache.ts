@@ -291,8 +291,7 @@ export class AccessDirectory {
     if (!client) return { client, fault: namedId === undefined ? 'wrong_secret' : 'unknown_client' };
     if (!client.active) return { client, fault: 'client_disabled' };
     if (owned?.clientId !== client.clientId) return { client, fault: 'wrong_secret' };
-    if (owned.endsAtMs <= this.#deps.nowMs()) return { client, fault: 'expired_secret' };
-    return { client, fault: undefined };
+    return { client, fault: owned.endsAtMs <= this.#deps.nowMs() ? 'expired_secret' : undefined };
   }
 
   /** Returns whose secret it is, or was until it expired. */

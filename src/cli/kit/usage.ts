@@ -210,8 +210,7 @@ export function parse(command: Command, args: readonly string[]): Pick<CommandIn
     return { flags: commandLine.values as CommandInput['flags'], positionals: commandLine.positionals };
   } catch (error) {
     if (!(error instanceof TypeError) || !('code' in error)) throw error;
-    if (error.code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return error.message;
-    return unknownFlag(command, error.message);
+    return error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? unknownFlag(command, error.message) : error.message;
   }
 }
 

@@ -270,6 +270,5 @@ function eitherWay(
   condition: Expression<SqlBool>,
   not: (condition: Expression<SqlBool>) => Expression<SqlBool>,
 ): Expression<SqlBool>[] {
-  if (wanted === undefined) return [];
-  return [wanted ? condition : not(condition)];
+  return wanted === undefined ? [] : [wanted ? condition : not(condition)];
 }
