@@ -6,7 +6,10 @@ import { median, percentile } from './statistics.ts';
 /** The share of the full load at which latencies are measured. */
 const SHARE = 0.7;
 
-/** At a rate: more than have a request at once while a server keeps up. */
+/**
+ * At a rate: more than have a request at once while a server keeps up. All are open before, since a new one waits longer
+ * than a request does: libuv accepts one each time that it looks for events.
+ */
 const CONNECTIONS_AT_RATE = 256;
 
 export interface LatencyEffort {

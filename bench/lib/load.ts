@@ -50,7 +50,6 @@ async function load(asked: Load): Promise<void> {
     };
     await Promise.all(Array.from({ length: connections }, lane));
   } else {
-    // A new connection waits longer than a request does: libuv accepts one each time that it looks for events.
     await Promise.all(Array.from({ length: connections }, () => ask()));
     latencies.length = 0;
     await atRate(perSecond, requests, (_, dueAt) => ask(dueAt));

@@ -94,7 +94,6 @@ async function load(asked: WebhookLoad): Promise<Loaded> {
     else idle.push(one);
   }
 
-  // A new connection waits longer than a request does: libuv accepts one each time that it looks for events.
   if (perSecond !== undefined) idle.push(...(await Promise.all(Array.from({ length: connections }, connection))));
   const begun = performance.now();
   if (perSecond === undefined) await Promise.all(Array.from({ length: connections }, lane));
