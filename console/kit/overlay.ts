@@ -20,9 +20,11 @@ export function Dialog({ title, onClose, children, class: name = '', actions }: 
     if (name !== 'sheet') dialog.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
     return () => before instanceof HTMLElement && before.focus();
   }, []);
+  // At once: the browser reports a closed dialog with the next frame, when the person may be elsewhere.
+  const cancel = (event: Event) => [event.preventDefault(), onClose()];
   // No dialog can refuse the second Escape in a row: one that stays opens again.
-  const closed = () => [onClose(), setTimeout(() => dialog.current?.showModal())];
-  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onClose=${closed}>
+  const reopen = () => setTimeout(() => dialog.current?.showModal());
+  return html`<dialog ref=${dialog} class=${name} aria-labelledby=${id} onCancel=${cancel} onClose=${reopen}>
     <div class="head"><h2 id=${id} tabindex="-1">${title}</h2>${actions}</div>${children}</dialog>`;
 }
 

@@ -127,6 +127,7 @@ describeReal('chromium', 'administration in the console', () => {
     const opener = page.getByRole('button', { name: username, exact: true });
     await page.getByRole('row').filter({ has: opener }).getByText('Locked').waitFor();
     await opener.click();
+    await sheet.locator('dt').first().waitFor();
     expect(await page.evaluate(HEAD_IS_FREE)).toBe(true);
     await sheet.getByText(/^Locked until .+ after wrong passwords\./).waitFor();
     await sheet.getByRole('button', { name: 'Unlock' }).click();

@@ -220,6 +220,21 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
+  it('who goes to another view in the moment in which a record closes stays there', async () => {
+    const page = await beginAt(open, p.demo, '#/audit');
+    await page.locator('tbody button[aria-haspopup]').first().click();
+    await page.getByRole('dialog').waitFor();
+    // As Escape does. The browser reports with its next frame that the dialog is closed.
+    const place = await page.evaluate(`new Promise((done) => {
+      document.querySelector('dialog').requestClose();
+      location.hash = '#/accounts';
+      requestAnimationFrame(() => requestAnimationFrame(() => done(location.hash)));
+    })`);
+    expect(place).toBe('#/accounts');
+    await page.getByRole('heading', { name: 'Accounts', level: 1 }).waitFor();
+    expect(await page.locator('dialog').count()).toBe(0);
+  });
+
   it('what a request is about has its name and its page, and so does who has made it; a client is apart from people', async () => {
     const { id, username } = await createdSupervisor(p, await p.loginToken(), { username: `eve-${randomUUID()}` });
     const query = `mutation { setSupervisorRole(id: "${id}", role: "operator") { __typename } }`;

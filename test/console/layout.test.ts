@@ -103,6 +103,7 @@ describeReal('chromium', 'the layout of the console', () => {
     await row.hover();
     await row.locator('.id').hover();
     await row.getByRole('button', { name: `Copy ${p.demo.account_id}` }).click();
+    await row.getByRole('button', { name: 'Copied' }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(p.demo.account_id);
     await row.getByText('Organisation').click();
     await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();

@@ -4,6 +4,7 @@ import { beforeAll, expect, inject, it } from 'vitest';
 import {
   beginAt,
   beginSignedOut,
+  moveTo,
   openConsole,
   signIn,
   tryToSignIn,
@@ -196,7 +197,7 @@ async function look(page: Page, texts: readonly string[]): Promise<void> {
 }
 
 async function at(page: Page, place: string, texts: readonly string[] = []): Promise<void> {
-  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await moveTo(page, place);
   await look(page, texts);
 }
 

@@ -75,9 +75,19 @@ export async function openAccount(page: Page): Promise<void> {
   await account.click();
 }
 
+/** Changes the address to a place of the console, and resolves once the console has followed it: what is seen then is no earlier view. */
+export async function moveTo(page: Page, place: string): Promise<void> {
+  await page.evaluate(`new Promise((done) => {
+    const before = location.href;
+    addEventListener('hashchange', done, { once: true });
+    location.hash = ${JSON.stringify(place)};
+    if (location.href === before) done();
+  }).then(() => undefined)`);
+}
+
 /** Goes to a place of the console, such as `#/accounts`, without a new document, and waits for its heading. */
 export async function goTo(page: Page, place: string): Promise<void> {
-  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await moveTo(page, place);
   await viewIsThere(page);
 }
 
@@ -91,10 +101,10 @@ export async function beginAt(open: OpenPage, credentials: Credentials, place: s
   const { page } = open;
   await page.unrouteAll();
   if ((await accountOf(page).count()) === 0) await signIn(page, credentials);
-  await page.evaluate("location.hash = '#/nothing'");
+  await moveTo(page, '#/nothing');
   await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   open.forget();
-  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await moveTo(page, place);
   await page.getByRole('heading', { name: 'Page not found' }).waitFor({ state: 'detached' });
   await viewIsThere(page);
   return page;
