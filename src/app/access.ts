@@ -130,7 +130,7 @@ export async function buildAccess(
   const guards = new ClientGuards({ limits, clients: directory });
   const watch = new AccessWatch({
     check: (principal) => authenticator.check(principal),
-    recheck: (principal) => authenticator.recheck(principal),
+    recheck: (principal) => authenticator.recheck(principal, true),
     guards,
     clock: { ...systemClock, nowMs },
     onError: (error) => log.error({ err: error }, 'could not check the token of a connection; closing the connection'),

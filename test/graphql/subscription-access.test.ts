@@ -15,7 +15,8 @@ import {
 import { addSupervisor } from '../support/oauth/cheap-hash.ts';
 import type { ClientCredentials } from '../support/oauth/clients.ts';
 import { settle } from '../support/realtime/model.ts';
-import { describeReal } from '../support/services/real.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { describeReal, serviceAddress } from '../support/services/real.ts';
 import {
   type ClientPatch,
   PatchClientDocument,
@@ -277,6 +278,28 @@ describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
       const { rest } = await overSse(replica, (await pairOf(p, credentials)).access_token);
       await operate(p, admin, PatchClientDocument, { id: client.id, input: { allowedIps: ['203.0.113.9'] } });
       expect(await rest()).toEqual([[{ message: 'ip_not_allowed', extensions: { code: 'FORBIDDEN' } }], 'complete']);
+    });
+
+    it('D3-36 D3-28 D2-29: ends, and requests are answered, when its client was changed while the database responded slowly', async () => {
+      const { client, credentials } = await endlessClient(p, admin);
+      const { rest } = await overSse(replica, (await pairOf(p, credentials)).access_token);
+      const server = new URL(serviceAddress('postgres'));
+      server.pathname = new URL(String(p.env.DATABASE_URL)).pathname;
+      await withPostgres(server.href, async (postgres) => {
+        await postgres.query('begin');
+        await postgres.query('lock table access_changes in access exclusive mode');
+        await postgres.query("update clients set allowed_ips = '{203.0.113.9}' where id = $1", [client.id]);
+        const change = [p.demo.node_id, client.id, new Date().toISOString()];
+        await postgres.query(
+          "insert into access_changes (kind, node_id, subject, created_at) values ('client', $1, $2, $3)",
+          change,
+        );
+        // The read that waits for the lock is older than what requests may rely on when it ends.
+        await postgres.query('select pg_sleep(1.6)');
+        await postgres.query('commit');
+      });
+      expect(await rest()).toEqual([[{ message: 'ip_not_allowed', extensions: { code: 'FORBIDDEN' } }], 'complete']);
+      expect((await replica.call('GET', '/v1/accounts', { token: admin })).status).toBe(200);
     });
 
     it.each(cases)('D2-29 DG-15 D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {

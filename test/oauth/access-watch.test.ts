@@ -203,6 +203,27 @@ describe('watchers of a token', () => {
     expect(told).toEqual([...Array.from({ length: 20 }, () => 'slow'), 'last revoked']);
   });
 
+  it('D6-24 D2-29: a change of a client with many connections checks them in slices, so that other work runs in between', async () => {
+    const { watch, apply, judged, begin } = watching();
+    for (let at = 0; at < 200; at += 1) begin(`w${at}`);
+    await settle();
+    judged.mockClear();
+    judged.mockImplementation(() => {
+      for (const until = performance.now() + 1; performance.now() < until; );
+      return true;
+    });
+    const checked: number[] = [];
+    const applying = apply([CLIENT_CHANGED]).then(() => void checked.push(Number.POSITIVE_INFINITY));
+    while (checked.at(-1) !== Number.POSITIVE_INFINITY) {
+      checked.push(judged.mock.calls.length);
+      await nextTurn();
+    }
+    await applying;
+    const atOnce = checked.slice(0, -1).map((count, at) => count - (checked[at - 1] ?? 0));
+    expect(Math.max(...atOnce)).toBeLessThan(50);
+    expect([judged.mock.calls.length, watch.size]).toEqual([200, 200]);
+  });
+
   it('D6-12: a watcher whose state cannot be read does not block others, and a failed change can be applied again', async () => {
     const { apply, bad, judged, told, begin } = watching();
     begin('first');

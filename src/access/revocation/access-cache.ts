@@ -113,10 +113,11 @@ export class DenyList {
 
   /**
    * Checks that a token of a client is not revoked, nor its family, and that its session has not ended. `clientId` is
-   * undefined when the token's client is not known.
+   * undefined when the token's client is not known. Waits until the revocations up to a second ago are known, unless it
+   * `isReading` them.
    */
-  async allows(clientId: string | undefined, token: IssuedToken): Promise<boolean> {
-    await this.#deps.waitUntilFresh();
+  async allows(clientId: string | undefined, token: IssuedToken, isReading = false): Promise<boolean> {
+    await (isReading ? undefined : this.#deps.waitUntilFresh());
     if (this.#denied.size === 0) return true;
     const keys = endKeysOf(clientId, token);
     if (keys.some((key) => this.#denied.has(key))) return false;
@@ -246,26 +247,28 @@ export class AccessDirectory {
 
   /**
    * Checks whether the tenant of an access token exists, and whether its client is active, belongs to that tenant and
-   * has not had the token revoked.
+   * has not had the token revoked. `isReading` as in `DenyList.allows`.
    */
-  async admits(principal: Principal): Promise<boolean> {
+  async admits(principal: Principal, isReading = false): Promise<boolean> {
     const { tokenClass, clientId, nodeId } = principal;
     const loading = clientId === undefined ? undefined : this.client(clientId);
     const [nodeName, client] = await Promise.all([this.#nodes.get(nodeId), loading]);
     if (nodeName === undefined) return false;
-    if (client) return this.isInForce(client, principal, principal.tokenUse === 'login');
-    return (tokenClass !== 'user' || clientId === undefined) && this.#deps.denied.allows(undefined, principal);
+    if (client) return this.isInForce(client, principal, principal.tokenUse === 'login', isReading);
+    return (
+      (tokenClass !== 'user' || clientId === undefined) && this.#deps.denied.allows(undefined, principal, isReading)
+    );
   }
 
   /**
    * Checks that a token of this client, or of a login through it, has been revoked neither by the client's state nor by
    * the deny list.
    */
-  async isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): Promise<boolean> {
+  async isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean, isReading?: boolean): Promise<boolean> {
     if (!client.active || client.nodeId !== token.nodeId) return false;
     const goodFrom = isLogin ? client.tokensFromSeconds : client.ownTokensFromSeconds;
     if (goodFrom > 0 && (token.issuedAt ?? 0) < goodFrom) return false;
-    return this.#deps.denied.allows(client.clientId, token);
+    return this.#deps.denied.allows(client.clientId, token, isReading);
   }
 
   /** Returns the client with this id, active or not; undefined when there is none. */

@@ -39,7 +39,10 @@ export class AccessWatch {
      * @throws InvalidTokenError when the token has ended.
      */
     check(principal: Principal): Promise<unknown>;
-    /** Checks only the part of `check` that a change of a client can affect. @throws InvalidTokenError */
+    /**
+     * Checks only the part of `check` that a change of a client can affect. Does not wait until the revocations are known:
+     * they are being read. @throws InvalidTokenError
+     */
     recheck(principal: Principal): Promise<unknown>;
     guards: Pick<ClientGuards, 'check'>;
     clock: Clock;
@@ -94,7 +97,8 @@ export class AccessWatch {
         else void this.#end(watcher, new InvalidTokenError('revoked'));
       }
     }
-    const checks = await Promise.allSettled([...changed].map((watcher) => this.#verify(watcher, this.#deps.recheck)));
+    const verify = (watcher: Watcher) => runCooperatively(() => this.#verify(watcher, this.#deps.recheck), undefined);
+    const checks = await Promise.allSettled([...changed].map(verify));
     const failed = checks.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
@@ -174,7 +178,7 @@ export function followEnds({
       for (const { kind, subject } of revocations) if (kind === 'client') directory.forget(subject);
       sessions.forget(revocations);
       await denied.apply(revocations);
-      await watch.apply(revocations);
     },
+    notify: (revocations) => watch.apply(revocations),
   });
 }

@@ -148,10 +148,10 @@ export class TokenAuthenticator {
 
   /**
    * Checks that a token that was accepted a few minutes ago has not been revoked since; it may have expired. Does not
-   * read the session.
+   * read the session. `isReading` as in `DenyList.allows`.
    */
-  async recheck(principal: Principal): Promise<void> {
-    if (!(await this.#deps.directory.admits(principal))) await this.#refuse(principal);
+  async recheck(principal: Principal, isReading?: boolean): Promise<void> {
+    if (!(await this.#deps.directory.admits(principal, isReading))) await this.#refuse(principal);
   }
 
   /** Verifies the signature of a token of one of the accepted classes and returns its claims. */
