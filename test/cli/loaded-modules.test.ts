@@ -10,7 +10,7 @@ const TELLING = `data:text/javascript,${encodeURIComponent(`
   let own = 0;
   registerHooks({
     load(url, context, next) {
-      const [, bundled, name = bundled?.replace('_', '/')] = /node_modules[/](?:[.]packages[/]([^/]+?)(?:[.]chunk)?[.]mjs|((?:@[^/]+[/])?[^/]+))/.exec(url) ?? [];
+      const [, bundled, name = bundled?.replace('_', '/')] = /node_modules[/](?:[.]packages[/][^/]+[/]([^/]+?)(?:[.]chunk)?[.]mjs|((?:@[^/]+[/])?[^/]+))/.exec(url) ?? [];
       if (name) packages.add(name);
       else own += url.startsWith('file:');
       return next(url, context);
