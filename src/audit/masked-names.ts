@@ -381,15 +381,18 @@ const LEAST_PART = 8;
 
 /**
  * Returns a correlation id in the form that everyone but its caller and the upstream may see: its hash if it is, or
- * contains, a secret of its own request. Values that are not texts are no secrets.
+ * contains, a secret of its own request, however it is escaped. Values that are not texts are no secrets.
  */
 export function withoutOwnSecrets(correlationId: string, secrets: readonly unknown[]): string {
-  const isSecret = secrets.some(
+  // Node reads a header as Latin-1, whatever its sender has written.
+  const spellings = [correlationId, Buffer.from(correlationId, 'latin1').toString()].flatMap(spellingsOf);
+  return secrets.some(
     (secret) =>
-      secret === correlationId ||
-      (typeof secret === 'string' && secret.length >= LEAST_PART && correlationId.includes(secret)),
-  );
-  return isSecret ? correlationHash(correlationId) : correlationId;
+      typeof secret === 'string' &&
+      spellings.some((id) => id === secret || (secret.length >= LEAST_PART && id.includes(secret))),
+  )
+    ? correlationHash(correlationId)
+    : correlationId;
 }
 
 /** Returns a log that replaces `correlation_id` by its `correlationKey`. */

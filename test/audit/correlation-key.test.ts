@@ -186,6 +186,18 @@ describe('a secret of the request as its correlation id', () => {
       },
     ],
     [
+      'a client secret in a body that cannot be read',
+      async () => {
+        const { client_id, client_secret: secret } = await addClient(p, {});
+        const body = `{"grant_type":"client_credentials","client_id":"${client_id}","client_secret":"${secret}","client_secret":"${secret}","of":"of ${secret}."}`;
+        const headers = { 'content-type': 'application/json' };
+        return {
+          secret,
+          ask: (id) => p.call('POST', '/v2/oauth/token', { headers: { ...headers, 'x-correlation-id': id }, body }),
+        };
+      },
+    ],
+    [
       'the bearer of malformed HTTP',
       async () => {
         const secret = randomBytes(32).toString('base64url');
@@ -219,6 +231,16 @@ describe('a secret of the request as its correlation id', () => {
       expect(lines.join().includes(secret)).toBe(false);
     },
   );
+
+  it.each([
+    ['in UTF-8, which Node reads as Latin-1', Buffer.from('pässwörd 1').toString('latin1')],
+    ['percent-encoded', encodeURIComponent('pässwörd 1')],
+    ['percent-encoded twice, within other text', `of p%25C3%25A4ssw%25C3%25B6rd+1.`],
+  ])('D2-07: a password that is sent %s is stored as a hash', (_how, id) => {
+    const basic = `Basic ${Buffer.from('chain:pässwörd 1').toString('base64')}`;
+    expect(withoutOwnSecrets(id, secretsIn(basic))).toBe(`jwt:${digits(id)}`);
+    expect(withoutOwnSecrets(id, ['pässwörd 1'])).toBe(`jwt:${digits(id)}`);
+  });
 
   it('D2-07: an id that has nothing but a short part in common with a credential is stored unchanged', () => {
     expect(withoutOwnSecrets('request-1', secretsIn('Bearer request'))).toBe('request-1');

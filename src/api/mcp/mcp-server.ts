@@ -55,8 +55,7 @@ export function isOriginTaken(allowed: readonly string[], origin: string | undef
 async function admit(deps: McpServerDependencies, exchange: Exchange): Promise<AgentIdentity> {
   const { headers } = exchange.req;
   const bearer = bearerOf(headers.authorization);
-  const admitted = bearer.includes('.') ? admitToken(deps, exchange, bearer) : admitSecret(deps, exchange, bearer);
-  const { identity, caller } = await admitted;
+  const { identity, caller } = await (bearer.includes('.') ? admitToken : admitSecret)(deps, exchange, bearer);
   const isOwn = isOwnHost(headers.host, deps.publicUrl());
   if (!isOwn || !isOriginTaken(deps.corsOrigins, headers.origin))
     throw new Refusal('forbidden', { reason: isOwn ? 'origin' : 'host' });

@@ -108,10 +108,13 @@ export async function withClient<Result extends object>(
   function begin(): { namedId: string | undefined; isOwn: boolean; result: Promise<Result> } {
     const bytes = bytesOf(req);
     req.body = undefined;
+    const sentId = exchange.correlationId;
+    // In a body that cannot be read any text may be a secret.
+    exchange.correlationId = withoutOwnSecrets(sentId, bytes.includes(sentId) ? [sentId] : []);
     const { namedId, isOwn, ...clientRequest } = clientRequestOf(req.headers, bytes);
     const { client_secret, password, refresh_token, token } = Object(clientRequest.parameters);
     const secrets = [client_secret, password, refresh_token, token, clientRequest.basic?.secret];
-    exchange.correlationId = withoutOwnSecrets(exchange.correlationId, secrets);
+    exchange.correlationId = withoutOwnSecrets(sentId, secrets);
     exchange.held?.charge(heapWeight(clientRequest.parameters) - BODY_WEIGHT * bytes.length);
     return { namedId, isOwn, result: work({ ...clientRequest, realIp: exchange.realIp, exchange }) };
   }

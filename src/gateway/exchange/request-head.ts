@@ -168,7 +168,7 @@ export function answerPreflight({ req, res }: Exchange): void {
 
 /** Returns the secrets in an Authorization field: what follows the scheme, and the password of HTTP Basic in it. */
 export function secretsIn(authorization = ''): string[] {
-  const credentials = authorization.replace(/^\S+ +/, '');
+  const credentials = authorization.replace(/^\S+\s+/, '');
   return [
     credentials,
     Buffer.from(credentials, 'base64')
