@@ -198,6 +198,26 @@ describe('a secret of the request as its correlation id', () => {
       },
     ],
     [
+      'a secret in the query',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        return {
+          secret,
+          ask: (id) => p.call('GET', `/health?a=b&client_secret=${secret}`, { headers: { 'x-correlation-id': id } }),
+        };
+      },
+    ],
+    [
+      'a secret in another header',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        return {
+          secret,
+          ask: (id) => p.call('GET', '/health', { headers: { 'x-api-key': secret, 'x-correlation-id': id } }),
+        };
+      },
+    ],
+    [
       'the bearer of malformed HTTP',
       async () => {
         const secret = randomBytes(32).toString('base64url');
@@ -238,14 +258,16 @@ describe('a secret of the request as its correlation id', () => {
     ['percent-encoded twice, within other text', `of p%25C3%25A4ssw%25C3%25B6rd+1.`],
   ])('D2-07: a password that is sent %s is stored as a hash', (_how, id) => {
     const basic = `Basic ${Buffer.from('chain:pässwörd 1').toString('base64')}`;
-    expect(withoutOwnSecrets(id, secretsIn(basic))).toBe(`jwt:${digits(id)}`);
+    expect(withoutOwnSecrets(id, secretsIn({ authorization: basic }))).toBe(`jwt:${digits(id)}`);
     expect(withoutOwnSecrets(id, ['pässwörd 1'])).toBe(`jwt:${digits(id)}`);
   });
 
   it('D2-07: an id that has nothing but a short part in common with a credential is stored unchanged', () => {
-    expect(withoutOwnSecrets('request-1', secretsIn('Bearer request'))).toBe('request-1');
-    expect(withoutOwnSecrets('request-1', secretsIn('Bearer x'))).toBe('request-1');
-    expect(withoutOwnSecrets('request-1', [undefined, 7, '', {}, ...secretsIn()])).toBe('request-1');
+    expect(withoutOwnSecrets('request-1', secretsIn({ authorization: 'Bearer request' }))).toBe('request-1');
+    expect(withoutOwnSecrets('request-1', secretsIn({ authorization: 'Bearer x' }))).toBe('request-1');
+    expect(withoutOwnSecrets('request-1', [undefined, 7, '', {}, ...secretsIn({}, '/?client_id=request-1')])).toBe(
+      'request-1',
+    );
     expect(withoutOwnSecrets('short', ['short'])).toBe(`jwt:${digits('short')}`);
   });
 });

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import { QUOTA_HEADERS, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
-import { withoutOwnSecrets } from '../../audit/masked-names.ts';
+import { SECRETS, withoutOwnSecrets } from '../../audit/masked-names.ts';
 import { plainAddress } from '../../lib/ip-address.ts';
 import { parsedOrNone } from '../../lib/json.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -166,14 +166,20 @@ export function answerPreflight({ req, res }: Exchange): void {
   res.end();
 }
 
-/** Returns the secrets in an Authorization field: what follows the scheme, and the password of HTTP Basic in it. */
-export function secretsIn(authorization = ''): string[] {
-  const credentials = authorization.replace(/^\S+\s+/, '');
+/**
+ * Returns the secrets in the head of a request: of Authorization what follows the scheme, and the password of HTTP Basic
+ * in it; of other fields, and of the query, what has the name of a secret.
+ */
+export function secretsIn(headers: NodeJS.Dict<string | string[]>, target = ''): unknown[] {
+  const credentials = String(headers.authorization ?? '').replace(/^\S+\s+/, '');
   return [
     credentials,
     Buffer.from(credentials, 'base64')
       .toString()
       .replace(/^[^:]*:/, ''),
+    ...[...Object.entries(headers), ...new URLSearchParams(target.split('?', 2)[1])].flatMap(([name, value]) =>
+      SECRETS.isSecretKey(name) ? value : [],
+    ),
   ];
 }
 
@@ -193,7 +199,7 @@ export function correlation(request: Exchange): void {
   const id = received && !tooLong ? received : uuidV7();
   headers['x-correlation-id'] = id;
   request.res.setHeader('X-Correlation-ID', id);
-  request.correlationId = id === received ? withoutOwnSecrets(id, secretsIn(headers.authorization)) : id;
+  request.correlationId = id === received ? withoutOwnSecrets(id, secretsIn(headers, request.req.url)) : id;
   if (tooLong)
     throw invalidRequest([
       { path: 'X-Correlation-ID', message: `must have at most ${MAX_CORRELATION_ID_BYTES} bytes` },

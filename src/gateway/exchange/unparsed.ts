@@ -76,7 +76,10 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const refusal = refusalOf(error, target);
   const body = JSON.stringify(errorEnvelope(refusal));
   const [origin, status, reason] = [fieldIn(head, 'origin'), statusOf(refusal), reasonOf(refusal)];
-  const recordedId = withoutOwnSecrets(correlationId, secretsIn(fieldIn(head, 'authorization')));
+  const recordedId = withoutOwnSecrets(
+    correlationId,
+    secretsIn({ authorization: fieldIn(head, 'authorization') }, target),
+  );
   return { correlationId, recordedId, method, target, origin, status, body, reason };
 }
 
