@@ -381,7 +381,7 @@ export class HeldMemory implements Worker {
         if (error !== GIVEN_UP) throw error;
       } finally {
         // It holds little that others need, and may stay open for long, as a stream does.
-        if (this.rows <= SMALL_BYTES && this.#account?.turn === this) this.#pass();
+        if (this.rows <= SMALL_BYTES && this.#account?.turn === this) this.pass();
       }
       await this.#wait();
     }
@@ -414,7 +414,7 @@ export class HeldMemory implements Worker {
   lowerTo(bytes: number): void {
     this.#readRefusal = undefined;
     this.subtract(Math.max(0, this.rows - bytes));
-    this.#pass();
+    this.pass();
   }
 
   /** Subtracts rows of a read that was given up. */
@@ -470,8 +470,8 @@ export class HeldMemory implements Worker {
     if (this.#account) await this.#accounts.wait(this.#account, this);
   }
 
-  /** Ends the turn of a request that has finished reading, and lets waiting ones read. */
-  #pass(): void {
+  /** Ends the turn of what has finished reading, or waits for its client, and lets waiting ones read. */
+  pass(): void {
     const account = this.#account;
     if (!account) return;
     if (account.turn === this) account.turn = undefined;

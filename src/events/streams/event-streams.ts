@@ -268,7 +268,8 @@ export class EventStream<Payload = LoggedEvent['transaction']>
 
   #read(position: bigint, limit?: number): Promise<LoggedEvent<Payload>[]> {
     const read = () => this.#deps.log.backfill(this.#options.nodeId, position, this.#ended.signal, limit);
-    return this.#held ? inRequest(this.#held, read) : read();
+    // The page waits for its reader, which may be slow.
+    return this.#held ? inRequest(this.#held, read).finally(() => this.#held?.pass()) : read();
   }
 
   /**

@@ -63,12 +63,14 @@ function isOverloaded({ errors }: ExecutionResult): boolean {
 const SHARED = Symbol('shared');
 
 /**
- * Holds the text of an event's result until the next one, if it is long.
+ * Holds the text of an event's result until the next one, if it is long. It waits for its reader then, which may be slow:
+ * others read meanwhile.
  * @throws SlowConsumerError when other results of the tenant leave no room for it for long.
  */
 export async function holdText(length: number): Promise<void> {
   try {
     await (length > SLICE_LENGTH ? heldMemory()?.raiseTo(length) : undefined);
+    heldMemory()?.pass();
   } catch {
     throw new SlowConsumerError();
   }

@@ -207,11 +207,12 @@ export class GraphqlSockets {
                 async () => isOver() || (held ? inRequest(held, () => handle(message)) : handle(message)),
               );
             }, held);
-            const failed = (err: unknown) => {
-              log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
-              socket.close(INTERNAL_ERROR, 'Internal server error');
-            };
-            handled.catch(failed).finally(() => held?.end());
+            handled
+              .catch((err: unknown) => {
+                log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
+                socket.close(INTERNAL_ERROR, 'Internal server error');
+              })
+              .finally(() => held?.end());
           });
         },
       },
