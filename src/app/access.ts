@@ -133,7 +133,11 @@ export async function buildAccess(
     recheck: (principal) => authenticator.recheck(principal, true),
     guards,
     clock: { ...systemClock, nowMs },
-    onError: (error) => log.error({ err: error }, 'could not check the token of a connection; closing the connection'),
+    onError: (error) =>
+      log.error(
+        { err: error },
+        'could not check the access of a connection; closing it, or checking again if its client was changed',
+      ),
   });
   followEnds({ changes, denied, directory, sessions, watch });
   const throttle = new Throttle({ cache, nowMs });

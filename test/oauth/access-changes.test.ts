@@ -35,7 +35,6 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     changes.follow({
       sinceMs: MINUTE_MS,
       apply: async (ended) => void seen.push(...ended.map(({ subject }) => subject)),
-      notify: async () => undefined,
     });
     return seen;
   }
@@ -106,7 +105,6 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
         if (isDown) throw new Error('away');
         late.push(...ended.map(({ subject }) => subject));
       },
-      notify: async () => undefined,
     });
     const id = randomUUID();
     await replica().commit(async (ended) => ended(client(id)));

@@ -10,10 +10,8 @@ import type { DatabaseClock } from './database-clock.ts';
 interface Follow {
   /** The age, in ms, of the oldest revocations that the first read returns. */
   sinceMs: number;
-  /** Makes the checks of this process know the changes. */
+  /** Called with the changes of each read, even if there are none. Requests may wait for it. */
   apply(changes: readonly AccessChange[]): Promise<void>;
-  /** Ends open connections that the changes concern; no request waits for that. */
-  notify(changes: readonly AccessChange[]): Promise<void>;
 }
 
 const NOWHERE = '0';
@@ -56,7 +54,7 @@ const READ = `
  */
 export class AccessChanges {
   readonly #deps;
-  #follow: Follow = { sinceMs: 0, apply: async () => undefined, notify: async () => undefined };
+  #follow: Follow = { sinceMs: 0, apply: async () => undefined };
   /** The `seq` after which the next read begins; `NOWHERE` before the first row. */
   #position = NOWHERE;
   /** The generation in which that position was reached. */
@@ -101,11 +99,7 @@ export class AccessChanges {
           return worked;
         });
         // A subscriber that fails here is called again by the next poll.
-        if (changes.length > 0)
-          await this.#follow
-            .apply(changes)
-            .then(() => this.#follow.notify(changes))
-            .catch(() => undefined);
+        if (changes.length > 0) await this.#follow.apply(changes).catch(() => undefined);
         return result;
       } catch (error) {
         if (sqlState(error) !== DEADLOCK || attempt === MAX_ATTEMPTS) throw error;
@@ -124,7 +118,7 @@ export class AccessChanges {
     await this.#reads.ended();
   }
 
-  /** How long ago, in ms, the last read began that the checks of this process know. */
+  /** How long ago, in ms, the last read began that the subscriber has applied. */
   get ageMs(): number {
     return performance.now() - this.#readTick;
   }
@@ -167,10 +161,10 @@ export class AccessChanges {
       this.#deps.clock.note(Number(rows.at(-1)?.ms));
       const changes = rows.filter(({ seq }) => seq !== null);
       await this.#follow.apply(changes);
-      this.#readTick = rows.length < BATCH ? readTick : this.#readTick;
-      await this.#follow.notify(changes);
       this.#position = changes.at(-1)?.seq ?? this.#position;
-      if (rows.length < BATCH) return;
+      if (rows.length === BATCH) continue;
+      this.#readTick = readTick;
+      return;
     }
   }
 

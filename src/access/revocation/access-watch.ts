@@ -30,6 +30,8 @@ export class AccessWatch {
   readonly #deps;
   /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
   readonly #watchers = new Map<string, Set<Watcher>>();
+  /** The watchers whose clients have been changed, and that have to be checked. */
+  readonly #changed = new Set<Watcher>();
   /** The number of current watchers. */
   size = 0;
 
@@ -83,24 +85,26 @@ export class AccessWatch {
   }
 
   /**
-   * Notifies the watchers whose tokens these revocations concern. The directory and the deny list must have applied the
-   * revocations before.
-   * @throws what checking a token throws, after all other watchers have been notified.
+   * Notifies the watchers whose tokens these revocations concern, in slices: nobody waits for it. The directory and the
+   * deny list must have applied the revocations before. What could not be checked after a change of its client is checked
+   * again by the next call.
    */
-  async apply(changes: readonly AccessChange[]): Promise<void> {
-    const changed = new Set<Watcher>();
+  apply(changes: readonly AccessChange[]): void {
     for (const { kind, subject, item } of changes) {
       const key = kind === 'client' ? `client:${subject}` : endKey(kind, subject, item ?? '');
       for (const watcher of this.#watchers.get(key) ?? []) {
         // A revoked session or token is final; a change of a client may concern something else.
-        if (kind === 'client') changed.add(watcher);
+        if (kind === 'client') this.#changed.add(watcher);
         else void this.#end(watcher, new InvalidTokenError('revoked'));
       }
     }
-    const verify = (watcher: Watcher) => runCooperatively(() => this.#verify(watcher, this.#deps.recheck), undefined);
-    const checks = await Promise.allSettled([...changed].map(verify));
-    const failed = checks.find((result) => result.status === 'rejected');
-    if (failed) throw failed.reason;
+    const recheck = (watcher: Watcher) =>
+      Promise.resolve(runCooperatively(() => this.#verify(watcher, this.#deps.recheck), undefined)).catch((error) => {
+        this.#changed.add(watcher);
+        throw error;
+      });
+    Promise.all(Array.from(this.#changed, recheck)).catch(this.#deps.onError);
+    this.#changed.clear();
   }
 
   /**
@@ -178,7 +182,7 @@ export function followEnds({
       for (const { kind, subject } of revocations) if (kind === 'client') directory.forget(subject);
       sessions.forget(revocations);
       await denied.apply(revocations);
+      watch.apply(revocations);
     },
-    notify: (revocations) => watch.apply(revocations),
   });
 }
