@@ -19,8 +19,11 @@ import { addUsers } from '../features/users/users.graphql.ts';
 import { addWalletRules } from '../features/wallet-rules/wallet-rules.graphql.ts';
 import { addWallets } from '../features/wallets/wallets.graphql.ts';
 
-/** The functions that add the types and fields of each noun. */
-const NOUNS = [
+/** The functions that add the types and fields: the shared ones, then those of each noun. */
+const PARTS = [
+  addScalars,
+  addErrorTypes,
+  addViewer,
   addAccounts,
   addWallets,
   addNetworks,
@@ -38,8 +41,18 @@ const NOUNS = [
   addSearch,
 ];
 
-/** Builds the GraphQL schema. It holds no services, which the context of each operation brings. */
-export function buildSchema(): GraphQLSchema {
+let built: GraphQLSchema | undefined;
+
+/**
+ * Returns the GraphQL schema, built once in a process. It holds no services, which the context of each operation
+ * brings.
+ */
+export function graphqlSchema(): GraphQLSchema {
+  built ??= buildSchema();
+  return built;
+}
+
+function buildSchema(): GraphQLSchema {
   const builder = createBuilder();
   builder.queryType({
     description:
@@ -53,31 +66,26 @@ export function buildSchema(): GraphQLSchema {
     description:
       'Live events, over SSE or graphql-transport-ws. When the token expires or is revoked, an event stream ends without `complete` and a WebSocket closes with 4403.',
   });
-  addScalars(builder);
-  addErrorTypes(builder);
-  addViewer(builder);
-  for (const add of NOUNS) add(builder);
+  for (const add of PARTS) add(builder);
   return builder.toSchema();
 }
 
 /** Returns the schema as sorted text, as in `schema/schema.graphql`. */
 export function printedSchema(): string {
-  return `${printSchema(lexicographicSortSchema(buildSchema()))}\n`;
+  return `${printSchema(lexicographicSortSchema(graphqlSchema()))}\n`;
 }
 
 /** Returns a message for each persisted document that cannot run on this schema, with its id and its first error. */
 export function documentFaults(documents: PersistedDocuments): string[] {
-  const schema = buildSchema();
-  const faultOf = (document: string): string | undefined => {
+  const faultsOf = (document: string): readonly GraphQLError[] => {
     try {
-      return validate(schema, parse(document))[0]?.message;
+      return validate(graphqlSchema(), parse(document)).slice(0, 1);
     } catch (error) {
-      if (error instanceof GraphQLError) return error.message;
+      if (error instanceof GraphQLError) return [error];
       throw error;
     }
   };
-  return [...documents].flatMap(([id, document]) => {
-    const fault = faultOf(document);
-    return fault === undefined ? [] : [`contains the document ${id}, which is invalid: ${fault}`];
-  });
+  return [...documents].flatMap(([id, document]) =>
+    faultsOf(document).map(({ message }) => `contains the document ${id}, which is invalid: ${message}`),
+  );
 }

@@ -173,7 +173,7 @@ function graphqlOf(
     if (missing.length > 0) throw forbidden(missing);
   };
   return createGraphqlServer({
-    schema: async () => (await import('./graphql-schema.ts')).buildSchema(),
+    schema: async () => (await import('./graphql-schema.ts')).graphqlSchema(),
     services: context,
     authenticateSocket: async (token, exchange) => {
       if (token === undefined) return undefined;

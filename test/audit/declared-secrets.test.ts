@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { SECRETS } from '../../src/audit/masked-names.ts';
 import { isSecretInput } from '../../src/lib/input.ts';
 import { inputMembers } from '../support/audit/declared-secrets.ts';
 import { SECRET, startAuditFixture } from '../support/graphql/audit-fixture.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 
-const fixture = beforeTests(() => startAuditFixture(buildSchema()));
+const fixture = beforeTests(() => startAuditFixture(graphqlSchema()));
 
 it('D1-18: an input member is declared secret if and only if its name is masked', async () => {
   const members = await inputMembers();

@@ -3,7 +3,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { isSecretInput } from '../../src/lib/input.ts';
 import { inputMembers, secretArguments } from '../support/audit/declared-secrets.ts';
 import { percent, traceIn } from '../support/audit/secret-traces.ts';
@@ -335,7 +335,7 @@ describe('a secret of a declared input', () => {
 
   it('D1-18: is sent to GraphQL as every secret argument, by every transport', async () => {
     expect(Object.keys(OPERATIONS_OF).sort()).toEqual(
-      secretArguments(buildSchema())
+      secretArguments(graphqlSchema())
         .filter((at) => !at.endsWith('.search'))
         .sort(),
     );

@@ -14,7 +14,7 @@ import {
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { DOCUMENTED } from '../../scripts/openapi.ts';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { TOOLS } from '../../src/app/tools.ts';
 import { camelName } from '../../src/lib/spelling.ts';
 
@@ -171,7 +171,7 @@ type Coordinate = [at: string, name: string, type: GraphQLField<unknown, unknown
 
 /** Every field and argument of the schema. */
 function* coordinates(): Generator<Coordinate> {
-  for (const type of Object.values(buildSchema().getTypeMap())) {
+  for (const type of Object.values(graphqlSchema().getTypeMap())) {
     if (isIntrospectionType(type)) continue;
     if (!isObjectType(type) && !isInterfaceType(type) && !isInputObjectType(type)) continue;
     const fields: Record<string, GraphQLField<unknown, unknown> | GraphQLInputField> = type.getFields();

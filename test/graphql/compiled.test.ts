@@ -3,7 +3,7 @@ import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { areVariablesGood, fragmentsOf } from '../../src/api/graphql/execution/documents.ts';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { UserPages } from '../../src/features/users/users.service.ts';
 import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
 import { type Fixture, NODE, OTHER_NODE, startFixture } from '../support/graphql/fixture.ts';
@@ -106,7 +106,7 @@ describe('a frequent query', () => {
 });
 
 describe('compilation', () => {
-  const schema = buildSchema();
+  const schema = graphqlSchema();
   const ME = '{ me { nodeId } }';
   const contextValue = { principal: { nodeId: NODE, permissions: new Set(PERMISSIONS) } };
 

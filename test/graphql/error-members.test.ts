@@ -1,7 +1,7 @@
 import { isUnionType } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { migrateUserInput } from '../../src/features/user-migrations/migration.input.ts';
 import { walletRuleInput } from '../../src/features/wallet-rules/wallet-rule.input.ts';
 import { issuesOf } from '../../src/platform/errors.ts';
@@ -134,7 +134,7 @@ const CASES: Record<string, Cases> = {
   endOwnSessions: { ValidationError: 'never', NotFoundError: '' },
 };
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 const mutations = Object.values(schema.getMutationType()?.getFields() ?? {});
 const met = Object.entries(CASES).flatMap(([mutation, cases]) =>
   Object.entries(cases).flatMap(([member, given]) => (given === 'never' ? [] : [[mutation, member, given] as const])),

@@ -2,7 +2,7 @@ import { getNamedType, isObjectType } from 'graphql';
 import { Kysely } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import {
   askingFor,
   fillEveryList,
@@ -31,7 +31,7 @@ interface Place {
   before?: string | null;
 }
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 const everyList = Object.entries(LISTS).map(([name, list], turn) => [name, list, turn] as const);
 /** What a batch takes. */
 const BATCH = 10;

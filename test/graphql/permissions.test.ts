@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { type Fixture, NODE, startFixture } from '../support/graphql/fixture.ts';
 import { openSocket } from '../support/graphql/sockets.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../support/graphql/upload-requests.ts';
@@ -123,7 +123,7 @@ interface Reached {
   document: string;
 }
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 const fields = everyField();
 const needing = fields.filter(({ needs }) => needs);
 const queried = fields.filter(({ operation }) => operation === 'query');

@@ -4,9 +4,9 @@ import type { Principal } from '../../src/access/identity/callers.ts';
 import { resultKeyOf } from '../../src/api/graphql/execution/shared-results.ts';
 import type { SharedPrincipal } from '../../src/api/graphql/kit/resolvers.ts';
 import { sharedPrincipalOf } from '../../src/api/graphql/runtime.ts';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 
 const PRINCIPAL: Principal = {
   tokenClass: 'user',

@@ -20,12 +20,16 @@ import {
 import { describe, expect, it } from 'vitest';
 import { unnamedChanges } from '../../scripts/breaking-changes.ts';
 import { schemaHistory } from '../../scripts/schema-history.ts';
-import { buildSchema, printedSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema, printedSchema } from '../../src/app/graphql-schema.ts';
 import { ROOT } from '../support/start/process.ts';
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 
 describe('the schema', () => {
+  it('is built once in a process', () => {
+    expect(graphqlSchema()).toBe(schema);
+  });
+
   it.skipIf(!existsSync(join(ROOT, '.git')))(
     'DG-01: every type, field, argument, union member and enum value of the last release and the last commit remains, unless the changelog names it',
     () => {

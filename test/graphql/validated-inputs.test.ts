@@ -9,7 +9,7 @@ import {
   isScalarType,
 } from 'graphql';
 import { expect, it } from 'vitest';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 
 /** The scalars of which every value that parses is valid. An ID that is no UUID is the id of nothing. */
 const BARE = ['ID', 'Boolean', 'DateTime', 'File'];
@@ -45,7 +45,7 @@ function unvalidated(name: string, input: Input, isArgument: boolean): string[] 
 }
 
 it('DG-07: every argument and input member that can be invalid has a zod validator', () => {
-  const owners = Object.values(buildSchema().getTypeMap())
+  const owners = Object.values(graphqlSchema().getTypeMap())
     .filter((type) => isObjectType(type))
     .filter(({ name }) => !name.startsWith('__'));
   const places = owners.flatMap((owner) =>

@@ -3,7 +3,7 @@ import { print } from 'graphql';
 import { createClient } from 'graphql-ws';
 import { beforeAll, describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import {
   AssignNetworkDocument,
   CreateWalletRuleDocument,
@@ -303,7 +303,7 @@ describe('D7-14: an idempotency key is rejected with an error that names the hea
     expect(await counts()).toEqual(before);
   });
 
-  const mutations = Object.values(buildSchema().getMutationType()?.getFields() ?? {});
+  const mutations = Object.values(graphqlSchema().getMutationType()?.getFields() ?? {});
   const others = mutations.filter(({ name }) => !(name in MUTATIONS) && name !== 'startUserMigration');
 
   it.each(others.map(({ name }) => name))('a key with %s is a 400', async (name) => {

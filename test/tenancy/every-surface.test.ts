@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isRequiredArgument } from 'graphql';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { openStream } from '../support/graphql/event-reader.ts';
 import { browserForm } from '../support/graphql/upload-requests.ts';
@@ -14,7 +14,7 @@ import { selectionOf, slotsOf } from '../support/tenancy/schema-slots.ts';
 import { missing, type SurfaceRow, told, withoutNewIds } from '../support/tenancy/surface-row.ts';
 import { type TwoMarkedNodes, twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 const slots = slotsOf(schema);
 const queries = Object.values(schema.getQueryType()?.getFields() ?? {});
 const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isRequiredArgument } from 'graphql';
 import { DefaultQueryExecutor, type QueryResult } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { buildSchema } from '../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../src/app/graphql-schema.ts';
 import { TOOLS } from '../../src/app/tools.ts';
 import { readGatewayConfig } from '../../src/gateway/endpoints/gateway-config.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
@@ -18,7 +18,7 @@ import { twoMarkedNodes } from '../support/tenancy/two-marked-nodes.ts';
 const MEMBER = 'of_no_face';
 const VALUE = `hidden-${randomUUID()}`;
 
-const queries = Object.values(buildSchema().getQueryType()?.getFields() ?? {});
+const queries = Object.values(graphqlSchema().getQueryType()?.getFields() ?? {});
 const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
 const reads = endpoints.filter(({ methods }) => methods.includes('GET')).map(({ path }) => path);
 const tools = [...TOOLS.values()].filter(({ listed }) => listed.annotations?.readOnlyHint);

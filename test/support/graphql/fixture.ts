@@ -15,7 +15,7 @@ import type { OperationRecord } from '../../../src/api/graphql/sockets/socket-op
 import type { FeatureServices } from '../../../src/api/shared/services.ts';
 import { buildAdministration } from '../../../src/app/access.ts';
 import { buildFeatures } from '../../../src/app/features.ts';
-import { buildSchema } from '../../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../../src/app/graphql-schema.ts';
 import { EmbeddedBus } from '../../../src/events/bus/embedded-bus.ts';
 import { systemClock } from '../../../src/events/streams/clock.ts';
 import { databaseEventLog } from '../../../src/events/streams/event-log.ts';
@@ -166,7 +166,7 @@ export async function startFixtureOn(database: Database, { services: replaced, .
     onError: () => undefined,
   });
   const server = createGraphqlServer({
-    schema: async () => buildSchema(),
+    schema: async () => graphqlSchema(),
     services: { ...services, ...replaced },
     authenticateSocket: async (token) => {
       const principal = token === undefined ? undefined : principals.get(token);

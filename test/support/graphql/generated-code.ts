@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { parse } from 'graphql';
 import { expect } from 'vitest';
 import { areVariablesGood, fragmentsOf } from '../../../src/api/graphql/execution/documents.ts';
-import { buildSchema } from '../../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../../src/app/graphql-schema.ts';
 import { CompiledOperations } from '../../../src/lib/fast/compiled-operations.ts';
 import { NODE } from './fixture.ts';
 import { GeneratedSources } from './generated-sources.ts';
@@ -10,7 +10,7 @@ import { CANARIES, POISON, plantedDocument } from './planted-document.ts';
 
 const RUNS_UNTIL_COMPILED = 3;
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 /** A principal without permissions, whose fields do not reach a service. */
 const contextValue = { principal: { nodeId: NODE, permissions: new Set() }, caller: undefined, services: {} };
 

@@ -7,9 +7,9 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { buildSchema } from '../../../src/app/graphql-schema.ts';
+import { graphqlSchema } from '../../../src/app/graphql-schema.ts';
 
-const schema = buildSchema();
+const schema = graphqlSchema();
 
 const MAX_DEPTH = 6;
 

@@ -18,7 +18,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { buildSchema as surface } from '../../../src/app/graphql-schema.ts';
+import { graphqlSchema as surface } from '../../../src/app/graphql-schema.ts';
 import { ROOT } from '../start/process.ts';
 
 /** Secrets where the surface has none today: in numbers, enums, objects and lists, and in objects of their names. */
