@@ -1,7 +1,9 @@
+import type { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { ServerWatch } from '../../src/platform/database/server-watch.ts';
 import { freshDatabase } from '../support/services/isolation.ts';
+import { connectPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
 const HERE = { standby: false, server: 'the first', pid: 7, busy: [] };
@@ -89,5 +91,38 @@ describeReal('postgres', 'a server that no longer accepts writes', () => {
     await expect(write()).rejects.toMatchObject({ code: '25006' });
     await write();
     expect(await db.raw((sql) => sql`select id from written`)).toEqual([{ id: 1 }]);
+  });
+});
+
+describeReal('postgres', 'a server that still runs some of the statements', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it('D6-18: keeps the connection of a backend that works, and closes that of one without work, which it ends', async () => {
+    await using fresh = await freshDatabase();
+    await using asking = await connectPostgres(fresh.url);
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const watch = new ServerWatch(asking as never);
+    const opened = async () => {
+      const client = await connectPostgres(fresh.url);
+      const ended = new Promise((done) => (client as unknown as EventEmitter).on('error', done));
+      const { destroy, ...stream } = connection(0);
+      const { rows } = await client.query('select pg_backend_pid() as pid');
+      const query = (statement: never) => client.query(statement);
+      const watched = { ...stream, processID: Number(rows[0]?.pid), query };
+      await watch.admit(watched as never);
+      watch.note(watched as never, 1, performance.now());
+      return { client, ended, destroy };
+    };
+    const [working, idle] = [await opened(), await opened()];
+    const statement = working.client.query('select pg_sleep(5)');
+    // A backend counts as idle three seconds after its last statement.
+    await new Promise((done) => setTimeout(done, 3_200));
+    await vi.advanceTimersByTimeAsync(4_500);
+    await idle.ended;
+    await vi.waitFor(() => expect(idle.destroy).toHaveBeenCalled());
+    expect(working.destroy).not.toHaveBeenCalled();
+    watch.stop();
+    await statement;
+    await working.client.end();
   });
 });
