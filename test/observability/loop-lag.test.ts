@@ -24,7 +24,7 @@ it('D1-03: the metrics tell a stall of the event loop once, and measuring it wak
   };
   try {
     await lag();
-    // Other files of the process may have left timers that still end.
+    // What the start of this process has left may still end.
     const turnsAtRest = async () => {
       const before = turns();
       await delay(REST_MS);
