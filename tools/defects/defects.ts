@@ -693,8 +693,8 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'database: a connection whose statement its server does not have is waited for',
     file: 'src/platform/database/server-watch.ts',
-    find: '!identity.busy.includes(processID ?? 0)',
-    replacement: 'identity.busy.includes(processID ?? 0)',
+    find: '!identity.busy?.includes(processID ?? 0)',
+    replacement: 'identity.busy?.includes(processID ?? 0)',
     caughtBy: ['test/faults/server-watch.test.ts'],
   },
   {

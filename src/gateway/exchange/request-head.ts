@@ -177,7 +177,8 @@ export function secretsIn(headers: NodeJS.Dict<string | string[]>, target = ''):
     Buffer.from(credentials, 'base64')
       .toString()
       .replace(/^[^:]*:/, ''),
-    ...[...Object.entries(headers), ...new URLSearchParams(target.split('?', 2)[1])].flatMap(([name, value]) =>
+    ...Object.keys(headers).flatMap((name) => (SECRETS.isSecretKey(name) && headers[name]) || []),
+    ...[...new URLSearchParams(target.split('?', 2)[1])].flatMap(([name, value]) =>
       SECRETS.isSecretKey(name) ? value : [],
     ),
   ];

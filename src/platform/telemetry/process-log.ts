@@ -1,19 +1,40 @@
 import { isObject } from '../../lib/json.ts';
-import { type Log, withFields } from '../../lib/log.ts';
+import type { Log } from '../../lib/log.ts';
 import type { Store } from '../health.ts';
 
-/** How much is buffered until it is written: less than pino writes at once. */
-const MAX_BUFFERED_BYTES = 16 * 1024 - 1;
+/** How much is gathered until it is written, in characters. */
+const MAX_GATHERED = 16 * 1024;
 const FLUSH_AFTER_MS = 200;
+/** How much waits for a reader that is slower than the log, in bytes; what comes then is lost. */
+const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** A log with a method that writes its buffered lines at once. */
+/** A log with a method that writes its gathered lines at once. */
 export interface FlushableLog extends Log {
   flush(): void;
 }
 
-/** Opens the log of a running process: JSON lines on standard output, or human-readable lines if that is a terminal. */
+/**
+ * Opens the log of a running process: JSON lines on standard output, or human-readable lines if that is a terminal. A
+ * line that cannot be written is lost: neither a reader that has gone or reads nothing nor a full disk stops the process.
+ */
 export async function pinoLog(level: string): Promise<FlushableLog> {
   const { default: pino } = await import('pino');
+  let lines = '';
+  const flush = () => {
+    if (lines !== '' && process.stdout.writableLength < MAX_WAITING_BYTES) process.stdout.write(lines);
+    lines = '';
+  };
+  const gathering = {
+    write(line: string) {
+      // Without this, lines would wait until later ones are enough.
+      if (lines === '') setTimeout(flush, FLUSH_AFTER_MS).unref();
+      lines += line;
+      if (lines.length >= MAX_GATHERED) flush();
+    },
+  };
+  // For any other command, a reader that has gone is the end.
+  process.stdout.removeAllListeners('error').on('error', () => undefined);
+  process.once('exit', flush);
   const options = {
     level,
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -22,26 +43,14 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
       err: (error: unknown) => shownError(error instanceof Error ? pino.stdSerializers.err(error) : error),
     },
   };
-  if (process.stdout.isTTY) {
-    const { default: pretty } = await import('pino-pretty');
-    const stream = pretty({ ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
-    return { ...withFields(pino(options, stream), (fields) => fields), flush: () => undefined };
-  }
-  const destination = pino.destination({ dest: 1, sync: false, minLength: MAX_BUFFERED_BYTES });
-  const flush = () => destination.flushSync();
-  process.once('exit', flush);
-  let isFlushing = false;
-  const flushSoon = () => {
-    isFlushing = false;
-    destination.flush();
-  };
-  const written = withFields(pino(options, destination), (fields) => {
-    // Without this, lines would wait until later ones fill the buffer.
-    if (!isFlushing) setTimeout(flushSoon, FLUSH_AFTER_MS).unref();
-    isFlushing = true;
-    return fields;
-  });
-  return { ...written, flush };
+  const stream = process.stdout.isTTY
+    ? (await import('pino-pretty')).default({
+        ignore: 'pid,hostname',
+        translateTime: 'SYS:HH:MM:ss.l',
+        singleLine: true,
+      })
+    : gathering;
+  return Object.assign(pino(options, stream), { flush });
 }
 
 /** The members of an error in a log line. Any other may hold what the error is about: a row, or a response. */

@@ -41,7 +41,7 @@ export interface Running extends Spawned {
 export type Variables = Record<string, string>;
 
 /** A process that ends soon lives too short for its code, that of the embedded database too, to be worth optimising. */
-const SHORT_LIFE: readonly string[] = ['--liftoff-only', '--max-opt=2', '--single-threaded-gc'];
+export const SHORT_LIFE: readonly string[] = ['--liftoff-only', '--max-opt=2', '--single-threaded-gc'];
 
 /** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise; by way of a command, in another source tree. */
 export function spawnInstance(
