@@ -11,7 +11,7 @@ import {
 } from '../../../src/features/transactions/join.rules.ts';
 import type { Notification } from '../../../src/features/transactions/notification.input.ts';
 import { TRANSACTION_COLLECTIONS, type TransactionStatus } from '../../../src/tables/transaction-content.ts';
-import { anyNotification } from '../../support/transactions/rules/notifications.ts';
+import { anyNotification, notification } from '../../support/transactions/rules/notifications.ts';
 
 const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);
 const notifications = fc.array(anyNotification, { maxLength: 6 });
@@ -63,7 +63,8 @@ describe('joining notifications', () => {
         differing.add(assetContractAddress([expected]) === undefined ? 'no effect' : 'effect');
         expect(assetContractAddress([apply(empty, given.toReversed())])).toBe(assetContractAddress([expected]));
       }),
-      { numRuns: HISTORIES },
+      // One set in thirty has an effect by chance: this one has, and is a conflict too.
+      { numRuns: HISTORIES, examples: [[[notification(), notification({ status: 4 })], 'token_transactions', 0]] },
     );
     expect([...differing].sort()).toEqual(['conflict', 'effect', 'no effect']);
   });
