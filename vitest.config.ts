@@ -25,9 +25,9 @@ class ByTurns extends BaseSequencer {
   }
 }
 
-/** Files that put another module in the place of one, or count what a whole process does: each has a process of its own. */
+/** Files that put another module in the place of one, or depend on what else a process does: each has a process of its own. */
 const APART = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter((file) =>
-  /vi\.mock\(|uvMetricsInfo/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
+  /vi\.mock\(|uvMetricsInfo|new ServerWatch\(/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
 
 /** What holds in all tests, those of test/long too. */
