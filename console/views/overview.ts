@@ -184,7 +184,9 @@ function GroupPane({ of, onMarked }: { of: Group; onMarked: () => void }) {
     const from = document.activeElement as HTMLElement;
     if (from.tagName === 'H1') return;
     heading.current?.focus();
-    return () => void setTimeout(restoreFocus, 0, from);
+    // A link that was moved in the list meanwhile has lost the focus, so that nothing may have had it.
+    const entry = `.concerns a[href="${CSS.escape(linkTo(['overview'], { group: keyOf(of) }))}"]`;
+    return () => void setTimeout(() => restoreFocus(document.querySelector<HTMLElement>(entry) ?? from));
   }, []);
   const waits = asked.data?.[0] && kind === 'STUCK' && html`<p>The oldest waits for ${waitsFor(asked.data[0])}.</p>`;
   return html`<section class="card" aria-label="Group">

@@ -89,6 +89,18 @@ describeReal('chromium', 'the overview', () => {
     expect(open.complaints).toEqual([]);
   });
 
+  it('gives the focus to the entry of a closed group, whatever had it when the group was opened', async () => {
+    const page = await beginAt(open, p.demo, '#/overview');
+    await page.getByRole('link', { name: 'started for over an hour' }).waitFor();
+    await page.evaluate(
+      "document.activeElement.blur(); [...document.querySelectorAll('.concerns a')].find((one) => /started/.test(one.textContent)).click()",
+    );
+    const close = page.getByRole('link', { name: 'Close the group' });
+    await close.press('Enter');
+    await close.waitFor({ state: 'detached' });
+    await expect.poll(() => page.evaluate('document.activeElement.textContent'), SOON).toMatch(/^Stuck.*started/s);
+  });
+
   it('has the oldest on the tiles of what is in progress and what waits, and leads to them', async () => {
     const page = await beginAt(open, p.demo, '#/overview');
     const tile = page.locator('a.tile', { hasText: 'In progress' });
