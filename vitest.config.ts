@@ -25,9 +25,9 @@ class ByTurns extends BaseSequencer {
   }
 }
 
-/** Files that put another module in the place of one, or depend on what else a process does: each has a process of its own. */
+/** Files that replace a module, or that say in a comment why they need it: each has a process of its own. */
 const APART = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter((file) =>
-  /vi\.mock\(|uvMetricsInfo|new ServerWatch\(/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
+  /vi\.mock\(|^\/\/ In a process of its own/m.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
 
 /** What holds in all tests, those of test/long too. */

@@ -52,38 +52,38 @@ async function checkout(isWhole = true) {
 const PACKAGES = 'node_modules/.packages';
 
 it('a process that bundles the packages leaves a bundle in place that another has written meanwhile', async () => {
-  await using it = await checkout();
-  const both = [it.bundle(), it.bundle()];
+  await using tree = await checkout();
+  const both = [tree.bundle(), tree.bundle()];
   await Promise.race(both);
-  const first = await it.bundled();
+  const first = await tree.bundled();
   await Promise.all(both);
-  expect(await it.bundled()).toEqual(first);
-  expect(await it.entries(PACKAGES)).toHaveLength(2);
+  expect(await tree.bundled()).toEqual(first);
+  expect(await tree.entries(PACKAGES)).toHaveLength(2);
 });
 
 it('a bundle that cannot be written leaves nothing, and says why', async () => {
-  await using it = await checkout();
-  await writeFile(it.path('src/main.ts'), "import { nothing } from 'absent-package';\n");
-  const { stderr } = await it.bundle();
+  await using tree = await checkout();
+  await writeFile(tree.path('src/main.ts'), "import { nothing } from 'absent-package';\n");
+  const { stderr } = await tree.bundle();
   expect(stderr).toMatch(/^The packages are not bundled: .*absent-package/s);
-  expect((await it.entries('node_modules')).filter((name) => name.startsWith('.packages-'))).toEqual([]);
-  expect(await it.entries(PACKAGES)).toEqual([]);
+  expect((await tree.entries('node_modules')).filter((name) => name.startsWith('.packages-'))).toEqual([]);
+  expect(await tree.entries(PACKAGES)).toEqual([]);
 });
 
 it('what a process has left that was killed while it wrote is removed, and so are older bundles', async () => {
-  await using it = await checkout();
-  await it.bundle();
-  const old = await it.bundled();
+  await using tree = await checkout();
+  await tree.bundle();
+  const old = await tree.bundled();
   const longAgo = new Date(Date.now() - 3_600_000);
   for (const name of ['1', '1-killed']) {
-    await mkdir(it.path(`${PACKAGES}/${name}`));
-    await utimes(it.path(`${PACKAGES}/${name}`), longAgo, longAgo);
+    await mkdir(tree.path(`${PACKAGES}/${name}`));
+    await utimes(tree.path(`${PACKAGES}/${name}`), longAgo, longAgo);
   }
-  await writeFile(it.path('node_modules/.package-lock.json'), '{ "of": "another version" }');
-  await it.bundle();
-  const { file } = await it.bundled();
+  await writeFile(tree.path('node_modules/.package-lock.json'), '{ "of": "another version" }');
+  await tree.bundle();
+  const { file } = await tree.bundled();
   // The bundle before is kept for processes that still run from it.
-  expect(await it.entries(PACKAGES)).toEqual(
+  expect(await tree.entries(PACKAGES)).toEqual(
     [...new Set([file, old.file].map((path) => path.split('/')[2])), 'index.json'].sort(),
   );
 });
@@ -97,18 +97,18 @@ it.each([
   ['lock file', 'package-lock.json', '{ "lockfileVersion": 3 }'],
   ['name of a package in the source', 'src/other.ts', "export { parse } from 'yaml/util';\n"],
 ])('npm start bundles the packages again after a change of a %s', async (_, name, text) => {
-  await using it = await checkout();
-  await it.prestart();
-  const first = await it.bundled();
-  await it.prestart();
-  expect(await it.bundled()).toEqual(first);
-  await writeFile(it.path(name), text);
-  await it.prestart();
-  expect((await it.bundled()).file).not.toBe(first.file);
+  await using tree = await checkout();
+  await tree.prestart();
+  const first = await tree.bundled();
+  await tree.prestart();
+  expect(await tree.bundled()).toEqual(first);
+  await writeFile(tree.path(name), text);
+  await tree.prestart();
+  expect((await tree.bundled()).file).not.toBe(first.file);
 });
 
 it('without the bundler nothing is written, and nothing reported', async () => {
-  await using it = await checkout(false);
-  expect(await it.bundle()).toEqual({ stdout: '', stderr: '' });
-  expect(await it.entries(PACKAGES)).toEqual([]);
+  await using tree = await checkout(false);
+  expect(await tree.bundle()).toEqual({ stdout: '', stderr: '' });
+  expect(await tree.entries(PACKAGES)).toEqual([]);
 });

@@ -6,6 +6,8 @@ import { freshDatabase } from '../support/services/isolation.ts';
 import { connectPostgres } from '../support/services/pg-client.ts';
 import { describeReal } from '../support/services/real.ts';
 
+// In a process of its own: a timer that other files have left running is shared, and not the faked one.
+
 const HERE = { standby: false, server: 'the first', pid: 7, busy: [] };
 
 function connection(processID: number, told: object = {}) {

@@ -1,8 +1,7 @@
 import { beforeEach, expect, it, vi } from 'vitest';
+import { every } from '../../src/lib/shared-ticks.ts';
 
-// A module of its own: what other tests of this process have left running counts in the other one.
-const path = '../../src/lib/shared-ticks.ts?own';
-const { every }: typeof import('../../src/lib/shared-ticks.ts') = await import(path);
+// In a process of its own: what other files have left running would count.
 
 beforeEach(() => {
   vi.useFakeTimers();

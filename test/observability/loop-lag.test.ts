@@ -5,6 +5,8 @@ import { expect, it } from 'vitest';
 import { adminServer } from '../../src/app/admin-server.ts';
 import { scrape } from '../support/observability/scrape.ts';
 
+// In a process of its own: the timers of other files would count.
+
 const STALL_MS = 300;
 /** In which a timer of 100 ms turns the loop five times. */
 const REST_MS = 500;

@@ -56,7 +56,7 @@ it('a log that is not read holds little, and its reader gets whole lines once it
     for (let line = 0; line < 20_000; line += 1) log.info({}, 'x'.repeat(1_000));
     log.flush();
     process.stderr.write(String(process.stdout.writableLength));`;
-  // What is told on standard error comes once nothing is written any more, and before anything is read.
+  // The length is printed after the last line, and before anything is read.
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
     cwd: ROOT,
     timeout: PATIENCE_MS,

@@ -2,10 +2,10 @@ import { isObject } from '../../lib/json.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Store } from '../health.ts';
 
-/** How much is gathered until it is written, in characters. */
+/** How many characters are gathered before they are written. */
 const MAX_GATHERED = 16 * 1024;
 const FLUSH_AFTER_MS = 200;
-/** How much waits for a reader that is slower than the log, in bytes; what comes then is lost. */
+/** The most that waits for a slow reader, in bytes; further lines are lost. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** A log with a method that writes its gathered lines at once. */
@@ -15,7 +15,7 @@ export interface FlushableLog extends Log {
 
 /**
  * Opens the log of a running process: JSON lines on standard output, or human-readable lines if that is a terminal. A
- * line that cannot be written is lost: neither a reader that has gone or reads nothing nor a full disk stops the process.
+ * line that cannot be written is lost: a closed pipe, a reader that does not read or a full disk does not stop the process.
  */
 export async function pinoLog(level: string): Promise<FlushableLog> {
   const { default: pino } = await import('pino');
@@ -26,13 +26,13 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
   };
   const gathering = {
     write(line: string) {
-      // Without this, lines would wait until later ones are enough.
+      // Without this, a line would wait until enough others follow.
       if (lines === '') setTimeout(flush, FLUSH_AFTER_MS).unref();
       lines += line;
       if (lines.length >= MAX_GATHERED) flush();
     },
   };
-  // For any other command, a reader that has gone is the end.
+  // Any other command ends when its output is closed.
   process.stdout.removeAllListeners('error').on('error', () => undefined);
   process.once('exit', flush);
   const options = {
