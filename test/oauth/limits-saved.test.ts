@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { MemoryCache } from '../../src/platform/cache/cache.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
@@ -82,18 +82,24 @@ function savedLimitsContract(open: () => Promise<Database>): void {
     it('usage is kept in memory while saving fails, with one warning and no delay for requests', async () => {
       const client = await limitedClient(db, { perMonth: 9 });
       let isDown = false;
+      let failures = 0;
       const process = counter(db, {
-        save: (save) => (quotas, lastUses) => (isDown ? Promise.reject(new Error('down')) : save(quotas, lastUses)),
+        save: (save) => (quotas, lastUses) => {
+          if (!isDown) return save(quotas, lastUses);
+          failures += 1;
+          return Promise.reject(new Error('down'));
+        },
       });
       await process.count(client);
       isDown = true;
-      for (let i = 0; i < 3; i += 1) {
+      process.limits.start();
+      for (const least of [1, 2, 3]) {
         expect(await process.count(client)).toBe('passed');
-        await process.limits.save();
+        await vi.waitFor(() => expect(failures).toBeGreaterThanOrEqual(least));
       }
       expect(process.logged).toEqual(['warn: could not save quota counters; retrying']);
       isDown = false;
-      await process.limits.save();
+      await process.limits.stop();
       expect(await savedQuota(db, client)).toBe(4);
     });
 

@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts';
 import { Semaphore } from '../../lib/semaphore.ts';
-import { every } from '../../lib/shared-ticks.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
+import { WorkLoop } from '../../lib/work-loop.ts';
 import { monthText } from '../../platform/cache/counts.rules.ts';
 import type { Db } from '../../platform/database/database.ts';
 import type { ClientRecord } from '../identity/callers.ts';
@@ -173,54 +173,42 @@ interface Batch {
 }
 
 /** Counts the requests of all clients in memory, and saves the counts every two seconds and when it stops. */
-export class QuotaCounts {
+export class QuotaCounts extends WorkLoop {
   readonly #deps;
   readonly #uses = new Map<string, QuotaCount>();
   /** A mutex, so that saves run one at a time and no count is saved twice. */
   readonly #saving = new Semaphore({ permits: 1 });
   /** The batch that has not begun. */
   #batch: Batch | undefined;
-  #isSaving = false;
-  #isFailing = false;
-  #stopSaving: (() => void) | undefined;
 
   constructor(deps: { usage: Pick<QuotaStore, 'save'>; log: Log }) {
+    super({
+      iterate: () => this.save().then(() => false),
+      onFailure: (error) => deps.log.warn({ err: error }, 'could not save quota counters; retrying'),
+      pollMs: SAVE_EVERY_MS,
+    });
     this.#deps = deps;
   }
 
-  /** Starts saving every two seconds. */
-  start(): void {
-    this.#stopSaving ??= every(SAVE_EVERY_MS, () => {
-      // Avoids queueing saves when the database is slow.
-      if (!this.#isSaving) void this.save();
-    });
-  }
-
   /** Stops the saving, after saving a last time, for at most five seconds. */
-  async stop(): Promise<void> {
-    this.#stopSaving?.();
-    await withTimeout(this.save(), LAST_SAVE_MS).catch(() => undefined);
+  override async stop(): Promise<void> {
+    const saved = super.stop().then(() => this.save());
+    await withTimeout(saved, LAST_SAVE_MS).catch(() => undefined);
   }
 
   of(client: ClientRecord): QuotaCount {
     return this.#uses.getOrInsertComputed(client.clientId, () => new QuotaCount(client));
   }
 
-  /** Saves all unsaved counts; those that fail are saved the next time. Never rejects. */
-  async save(): Promise<void> {
-    this.#isSaving = true;
-    await this.#next(async () => {
+  /** Saves all unsaved counts; those that fail are saved the next time. @throws what the database throws. */
+  save(): Promise<void> {
+    return this.#next(async () => {
       const unsaved = [...this.#uses.values()].filter((use) => !use.isSaved);
       for (let first = 0; first < unsaved.length; first += MAX_IN_ONE_SAVE) {
         await this.#saveUses(unsaved.slice(first, first + MAX_IN_ONE_SAVE).map((use) => ({ use })));
       }
-      this.#isFailing = false;
       this.#evictSaved();
-    }).catch((error: unknown) => {
-      if (!this.#isFailing) this.#deps.log.warn({ err: error }, 'could not save quota counters; retrying');
-      this.#isFailing = true;
     });
-    this.#isSaving = false;
   }
 
   /**
