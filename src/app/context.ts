@@ -28,6 +28,7 @@ import { RequestMetrics } from '../gateway/exchange/request-metrics.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Log } from '../lib/log.ts';
 import { counterBy } from '../lib/meters.ts';
+import { every } from '../lib/shared-ticks.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
@@ -215,6 +216,8 @@ const HEALTHY_AGE_MS = 600;
 export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
 
 const LAST_DRAIN_MS = 5_000;
+/** Between the checkpoints of a chain, and between the retries of refused records. */
+const MINUTE_MS = 60_000;
 
 /**
  * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
@@ -265,13 +268,7 @@ export function openAudit({
     onLost: onLost('spool', 'could not store an audit record'),
     onFault: (error) => log.error({ err: error }, 'could not send a response'),
   });
-  const keeper = new ChainKeeper({
-    db,
-    seals,
-    own: chain,
-    onError: (error) => log.error({ err: error }, 'no audit checkpoint within the last minute'),
-  });
-  keeper.start();
+  const keeper = new ChainKeeper({ db, seals, own: chain });
   const store = new AuditStore(db);
   const onError = (error: unknown) =>
     log.error({ err: error }, 'could not write audit records to the database; keeping them in the spool');
@@ -281,9 +278,7 @@ export function openAudit({
     insert: (line) => store.insertAll([Buffer.from(line)]),
     canInsertProbe: () => store.canInsertProbe(),
     onGivenUp: onLost('refused', 'database rejected an audit record for ten minutes; moved it to refused.ndjson'),
-    onError,
   });
-  refusedRecords.start();
   const onBadValue = onLost('database', 'database rejected an audit record');
   const auditWriter = new AuditWriter({
     spool,
@@ -295,7 +290,6 @@ export function openAudit({
   });
   stack.defer(async () => {
     chain.commit();
-    keeper.stop();
     let isSettled = await auditWriter.stop(LAST_DRAIN_MS);
     // A start that failed has recorded nothing; its database may be unusable.
     const hasRecorded = chain.head.index >= 0;
@@ -308,6 +302,13 @@ export function openAudit({
     spool.close(isSettled);
     refusedRecords.close();
   });
+  const onUnsealed = (error: unknown) => log.error({ err: error }, 'no audit checkpoint within the last minute');
+  stack.defer(
+    every(MINUTE_MS, () => {
+      keeper.checkpoint().catch(onUnsealed);
+      refusedRecords.retry().catch(onError);
+    }),
+  );
   const recorder = new AuditLog(chain, log, new SecretNames({ mask: config.auditMaskedNames }));
   return {
     spool,

@@ -148,7 +148,6 @@ export class AuditWriter {
   readonly #loop: WorkLoop;
   readonly #end = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  #isWriting = false;
   #adoptedTick = performance.now();
   /** Whether the last attempt to write a batch failed. */
   isFailing = false;
@@ -186,8 +185,6 @@ export class AuditWriter {
   }
 
   #appended(): void {
-    // After a run or a backoff, the next run writes this line.
-    if (this.#isWriting || this.isFailing) return;
     if (this.#options.spool.pendingLines >= this.#options.batchSize) this.#loop.notify();
     else this.#runLater();
   }
@@ -196,10 +193,7 @@ export class AuditWriter {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#adoptSegments();
-    this.#isWriting = true;
-    await this.#write(signal).finally(() => {
-      this.#isWriting = false;
-    });
+    await this.#write(signal);
     const { spool } = this.#options;
     if (!signal.aborted && (spool.pendingBytes > 0 || spool.isFull)) this.#runLater();
     return false;

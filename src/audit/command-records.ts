@@ -56,7 +56,7 @@ export async function recordCommand(
       ...{ response_body: null, response_bytes: 0 },
     }),
   );
-  const keeper = new ChainKeeper({ db, seals, own: chain, onError: () => undefined });
+  const keeper = new ChainKeeper({ db, seals, own: chain });
   await keeper.write(lines, () => new AuditStore(db).insertAll(lines));
   await keeper.close(chain.id);
 }

@@ -3,7 +3,6 @@ import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AuditSpool } from './spool.ts';
 
-const RETRY_MS = 60_000;
 const GIVEN_UP_AFTER_MS = 10 * 60_000;
 const FOLDER = 'refused';
 const FILE = 'refused.ndjson';
@@ -20,15 +19,13 @@ interface Entry {
 
 /**
  * Stores audit records that the database refuses while it accepts others, in a separate spool where they hold up
- * nothing. Retries them once a minute; after ten minutes it moves them to `refused.ndjson` in the folder of the audit
- * spool.
+ * nothing. A retry moves those that are ten minutes old to `refused.ndjson` in the folder of the audit spool.
  */
 export class RefusedRecords {
   readonly #options;
   readonly #folder: string;
   /** The spool of refused records, opened with the first one, because most processes never have any. */
   #spool: AuditSpool | undefined;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: {
     /** The folder of the audit spool. */
@@ -40,18 +37,9 @@ export class RefusedRecords {
     canInsertProbe(): Promise<boolean>;
     /** Called with a record that is given up: it was moved to `refused.ndjson`. */
     onGivenUp(error: unknown, line: string): void;
-    /** Called with the error of a retry that could not run to its end. */
-    onError(error: unknown): void;
   }) {
     this.#options = options;
     this.#folder = join(options.dir, FOLDER);
-  }
-
-  /** Starts to retry all refused records once a minute. */
-  start(): void {
-    this.#timer = setInterval(() => {
-      this.retry().catch((error: unknown) => this.#options.onError(error));
-    }, RETRY_MS);
   }
 
   /**
@@ -104,9 +92,8 @@ export class RefusedRecords {
     return true;
   }
 
-  /** Closes the spool and ends the retries; remaining records wait for the next process. */
+  /** Closes the spool; remaining records wait for the next process. */
   close(): void {
-    clearInterval(this.#timer);
     this.#spool?.close();
   }
 }

@@ -177,36 +177,24 @@ function runsOf(lines: readonly Buffer[]): ({ chain: string; from: number } & Ch
     : lines.map(placeOf).map((position) => ({ ...position, from: position.index }));
 }
 
-const CHECKPOINT_MS = 60_000;
-
 /**
  * Seals the chains whose records this process writes to the database: its own, and those that dead processes left in
  * the spool. Each is opened before its first record and closed after its last one, its missing records are sealed as a
- * gap, and the own one gets a checkpoint each minute.
+ * gap.
  */
 export class ChainKeeper {
   readonly #deps;
   /** The last record in the database of each chain that is being written. */
   readonly #heads = new Map<string, ChainHead>();
   #sealedIndex = -1;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: {
     db: Db;
     seals: AuditSeals;
     /** The chain of this process. */
     own: AuditChain;
-    /** Called with the error of a checkpoint. */
-    onError(error: unknown): void;
   }) {
     this.#deps = deps;
-  }
-
-  /** Starts to add a checkpoint each minute. */
-  start(): void {
-    this.#timer = setInterval(() => {
-      this.checkpoint().catch((error: unknown) => this.#deps.onError(error));
-    }, CHECKPOINT_MS).unref();
   }
 
   /**
@@ -256,11 +244,6 @@ export class ChainKeeper {
       await this.#seal({ kind: 'gap', chain, from: head.index + 1, to: spooled, reason: 'lost' });
     await this.#seal({ kind: 'closed', chain, ...head });
     this.#heads.delete(chain);
-  }
-
-  /** Ends the checkpoints. */
-  stop(): void {
-    clearInterval(this.#timer);
   }
 
   #seal(statement: Parameters<AuditSeals['add']>[0]): Promise<unknown> {

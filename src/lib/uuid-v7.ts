@@ -1,21 +1,10 @@
-import { randomFillSync } from 'node:crypto';
-
-const random = Buffer.allocUnsafe(16 * 256);
-let used = random.length;
+import { randomUUIDv7 } from 'node:crypto';
 
 /**
  * Returns a UUID of version 7 (RFC 9562, section 5.7): 48 bits of Unix time in milliseconds, then random bits. Its text
- * sorts by time.
+ * sorts by time. Node's own have the time of the machine; that of an instance may be set.
  */
 export function uuidV7(nowMs: number = Date.now()): string {
-  if (used === random.length) {
-    randomFillSync(random);
-    used = 0;
-  }
-  random.writeUIntBE(nowMs, used, 6);
-  random[used + 6] = 0x70 | ((random[used + 6] ?? 0) & 0x0f);
-  random[used + 8] = 0x80 | ((random[used + 8] ?? 0) & 0x3f);
-  const hex = random.toString('hex', used, used + 16);
-  used += 16;
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const time = nowMs.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}${randomUUIDv7().slice(13)}`;
 }

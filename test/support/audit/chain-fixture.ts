@@ -56,10 +56,7 @@ export function auditProcess(db: Db, dir: string, seals = sealsIn(db), startedMs
   if (startedMs !== undefined) vi.spyOn(performance, 'now').mockReturnValueOnce(startedMs - performance.timeOrigin);
   const spool = AuditSpool.open({ dir, onDrained: (owner) => keeper.close(owner) });
   const chain = new AuditChain(spool.owner, spool);
-  const onError = (error: unknown) => {
-    throw error;
-  };
-  const keeper = new ChainKeeper({ db, seals, own: chain, onError });
+  const keeper = new ChainKeeper({ db, seals, own: chain });
   const store = new AuditStore(db);
   const refused: Buffer[] = [];
   const refuse = (_error: unknown, line: Buffer) => void refused.push(line);
