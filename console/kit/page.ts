@@ -160,10 +160,11 @@ export function Empty({ icon = 'empty', next, children }: { icon?: IconName; nex
 /** The times in ms after which a change of the state is on the page: of a busy machine, late. */
 const RENDERED_MS = [50, 500, 2_000];
 
-/** Gives the focus back to where it was, or where that is gone, to the heading of what is open. */
-export function restoreFocus(before: HTMLElement): void {
+/** Gives the focus back to where it was, or where that is gone, to the heading of what is open; returns whether something else has it. */
+export function restoreFocus(before: HTMLElement): boolean {
   if (document.activeElement === document.body) before.focus();
   if (document.activeElement === document.body) [...document.querySelectorAll<HTMLElement>('h1, dialog[open] > .head > h2')].at(-1)?.focus();
+  return document.activeElement !== before && document.activeElement !== document.body;
 }
 
 /** Runs what a button does: once at a time, with its failure to show. */
@@ -171,14 +172,16 @@ export function useAction() {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure>();
   const run = (act: () => Promise<unknown>) => {
-    const before = document.activeElement;
+    const before = document.activeElement as HTMLElement;
+    let isElsewhere = false;
     setBusy(true);
     setFailure(undefined);
     return act()
       .catch((error: unknown) => setFailure(failureOf(error)))
       .finally(() => {
         setBusy(false);
-        for (const ms of RENDERED_MS) setTimeout(restoreFocus, ms, before);
+        // Once something else has had the focus, whoever takes it from there gives it on.
+        for (const ms of RENDERED_MS) setTimeout(() => (isElsewhere ||= restoreFocus(before)), ms);
       });
   };
   return { run, isBusy, failure, setFailure };
