@@ -183,6 +183,7 @@ describeReal('chromium', 'administration in the console', () => {
           .getByRole('button', { name: /^(?:Disable|End) the (?:client|sessions)/ })
           .click();
         const asked = page.getByRole('dialog').last();
+        await expect.poll(() => asked.getByRole('button', { name: 'Cancel' }).count(), SOON).toBe(1);
         expect(await asked.innerText()).toContain(name);
         await asked.getByRole('button', { name: 'Cancel' }).click();
         await page.getByRole('button', { name: 'Close' }).click();

@@ -18,13 +18,13 @@ const combobox = (name: string) => page.getByRole('combobox', { name, exact: tru
 const dialog = (name: string | RegExp) => page.getByRole('dialog', { name });
 const button = (name: string | RegExp, of: Page | Locator = page) => of.getByRole('button', { name, exact: true });
 
-/** What a picker offers for a text. */
-async function offered(name: string, text: string): Promise<string[]> {
+/** Types a text into a picker, and returns what reads its options: those for an earlier text stay until the others are there. */
+async function offering(name: string, text: string): Promise<() => Promise<string[]>> {
   await combobox(name).click();
   await combobox(name).fill(text);
   const list = page.getByRole('listbox', { name });
   await list.or(page.getByText('Nothing matches.')).first().waitFor();
-  return list.getByRole('option').allInnerTexts();
+  return () => list.getByRole('option').allInnerTexts();
 }
 
 /** Fills in a rule that pays 0.3 of the currency of a wallet if its balance is below 1. */
@@ -96,14 +96,16 @@ describeReal('chromium', 'what guards a rule in the console', () => {
   });
   it('offers only networks, currencies and target wallets that the wallet can reach', async () => {
     await goTo(page, `#/wallets/${bitcoin.wallet_id}/rules/new`);
-    expect(await offered('Network', 'm')).toEqual(['Bitcoin mainnet\nbitcoin']);
-    expect(await offered('Currency of the rule', '')).toEqual(['BTC · Bitcoin mainnet\nBitcoin']);
-    expect(await offered('Target wallet', 'customer')).toEqual([]);
+    await expect.poll(await offering('Network', 'm'), SOON).toEqual(['Bitcoin mainnet\nbitcoin']);
+    await expect.poll(await offering('Currency of the rule', ''), SOON).toEqual(['BTC · Bitcoin mainnet\nBitcoin']);
+    await expect.poll(await offering('Target wallet', 'customer'), SOON).toEqual([]);
     await page.evaluate(`location.hash = '#/wallets/${p.demo.wallet_id}/rules/new'`);
     await button('Leave', dialog('Leave without saving?')).click();
     await page.locator('.trail').getByText('ethereum').waitFor();
-    expect((await offered('Currency of the rule', '')).join()).not.toContain('BTC');
-    expect((await offered('Target wallet', 'acme')).join()).not.toContain('bitcoin');
+    const currencies = await offering('Currency of the rule', '');
+    expect((await currencies()).join()).not.toContain('BTC');
+    const targets = await offering('Target wallet', 'acme');
+    await expect.poll(async () => (await targets()).join(), SOON).not.toContain('bitcoin');
   });
 
   it('takes a target on another chain by its id, and asks to confirm', async () => {
@@ -198,9 +200,12 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await page.getByText('Activity: version 2').click();
     const activity = page.getByRole('table', { name: 'Activity' });
     await expect.poll(() => activity.locator('.both p').first().innerText(), SOON).toMatch(/2 approvals needed/);
-    const told = await activity.innerText();
-    for (const words of ['Priority: – → 7', 'Created.', 'through Demo client'])
-      expect(told.replaceAll(/\s+/g, ' ')).toContain(words);
+    // Names come after the rest.
+    await expect
+      .poll(async () => (await activity.innerText()).replaceAll(/\s+/g, ' '), SOON)
+      .toContain('through Demo client');
+    const told = (await activity.innerText()).replaceAll(/\s+/g, ' ');
+    for (const words of ['Priority: – → 7', 'Created.']) expect(told).toContain(words);
     for (const name of ['sign and approve', 'min_user', 'user count', 'rule logic', 'auto_'])
       expect(told).not.toContain(name);
     expect(await button('Restore version 2').count()).toBe(0);
@@ -221,6 +226,7 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await saveIt.click();
     // The reason is asked for beside the button.
     const reason = restoring.getByLabel('Why is version 1 restored?');
+    await reason.waitFor();
     expect(await page.getByLabel('Reason for the change').count()).toBe(0);
     expect(
       await reason.evaluate((of) => (of as unknown as { validity: { valueMissing: boolean } }).validity.valueMissing),
@@ -279,9 +285,13 @@ describeReal('chromium', 'what guards a rule in the console', () => {
     await target.fill('customer');
     const list = page.getByRole('listbox', { name: 'Target wallet' });
     await list.waitFor();
-    const [below, above] = [await list.boundingBox(), await target.boundingBox()];
-    expect((below?.y ?? 0) + (below?.height ?? 0)).toBeLessThanOrEqual(900);
-    expect((below?.y ?? 0) + (below?.height ?? 0)).toBeLessThanOrEqual(above?.y ?? 0);
+    const bottom = async () => {
+      const box = await list.boundingBox();
+      return box ? box.y + box.height : Number.NaN;
+    };
+    // It is placed once more when its options are there.
+    await expect.poll(bottom, SOON).toBeLessThanOrEqual((await target.boundingBox())?.y ?? 0);
+    expect(await bottom()).toBeLessThanOrEqual(900);
     for (const width of [1440, 1280]) {
       await page.setViewportSize({ width, height: 900 });
       const columns = await page.evaluate<number>(

@@ -104,11 +104,12 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByLabel('Balance of the target wallet').fill('0.1');
     await page.getByLabel('Balance of this wallet').fill('0');
     await page.getByText('It would not fire').waitFor();
+    // It would not with one of the two balances either.
+    await expect
+      .poll(() => page.getByRole('list', { name: 'Why' }).innerText(), SOON)
+      .toContain('balance of this wallet 0, needed ≥ 0.000000');
     expect(await condition(page, '1').innerText()).toContain(
       `is false balance of the target wallet 0.1, needed ≥ ${EXACT}`,
-    );
-    expect(await page.getByRole('list', { name: 'Why' }).innerText()).toContain(
-      'balance of this wallet 0, needed ≥ 0.000000',
     );
     await page.getByLabel('Balance of the target wallet').fill(EXACT);
     await page.getByText('It would fire').waitFor();
@@ -142,7 +143,7 @@ describeReal('chromium', 'rules in the console', () => {
     await second.page.keyboard.press('Enter');
     await second.page.getByText('Saved as version 2.').waitFor();
     await second.page.getByRole('heading', { name: 'Refill of another one' }).waitFor();
-    expect(await second.page.getByLabel('Name', { exact: true }).evaluate(isFocused)).toBe(true);
+    await expect.poll(() => second.page.getByLabel('Name', { exact: true }).evaluate(isFocused), SOON).toBe(true);
 
     await saveWithoutNumbers(page);
     await page.getByRole('link', { name: 'Audit' }).click();
@@ -163,7 +164,7 @@ describeReal('chromium', 'rules in the console', () => {
     await asked.getByRole('button', { name: 'Disable the rule' }).click();
     await asked.getByText('Someone else changed the rule.').waitFor();
     await asked.getByRole('button', { name: 'Cancel' }).click();
-    expect(await second.page.getByLabel('Name', { exact: true }).inputValue()).toBe('Refill');
+    await expect.poll(() => second.page.getByLabel('Name', { exact: true }).inputValue(), SOON).toBe('Refill');
     expect(await second.page.getByLabel('Amount').inputValue()).toBe('2');
 
     await page.getByRole('button', { name: 'Disable the rule' }).click();
