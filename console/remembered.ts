@@ -3,9 +3,7 @@ import { effect, signal } from '@preact/signals';
 const FORGETTERS = new Set<() => void>();
 
 /** Registers what to do when a person signs out, or another one signs in, for values that outlive the views. */
-export function onSignOut(forgetter: () => void): void {
-  FORGETTERS.add(forgetter);
-}
+export const onSignOut = (forgetter: () => void): void => void FORGETTERS.add(forgetter);
 
 /** Forgets all that the sessions of a person have left. */
 export function forget(): void {

@@ -157,7 +157,7 @@ export function Empty({ icon = 'empty', next, children }: { icon?: IconName; nex
   return html`<div class="empty"><${Icon} name=${icon} /><p>${children}</p>${next}</div>`;
 }
 
-/** The times in ms after which a change of the state is on the page: of a busy machine, late. */
+/** The times in ms after which a change of the state is on the page: of a busy machine, late. Once something else has had the focus they are over. */
 const RENDERED_MS = [50, 500, 2_000];
 
 /** Gives the focus back to where it was, or where that is gone, to the heading of what is open; returns whether something else has it. */
@@ -180,7 +180,6 @@ export function useAction() {
       .catch((error: unknown) => setFailure(failureOf(error)))
       .finally(() => {
         setBusy(false);
-        // Once something else has had the focus, whoever takes it from there gives it on.
         for (const ms of RENDERED_MS) setTimeout(() => (isElsewhere ||= restoreFocus(before)), ms);
       });
   };
