@@ -120,16 +120,12 @@ describe('loading a file of reference data', () => {
   });
 
   it('D1-10: buffers at most a chunk of an overlong line', async () => {
-    let kept = 0;
     async function* endless() {
       for (let at = 0; at < 40; at += 1) yield Buffer.alloc(1_000, 'x');
       yield Buffer.from('\nshort');
     }
     const lines: [number, number | undefined][] = [];
-    for await (const read of linesOf(endless(), 4_000)) {
-      for (const { number, bytes } of read) lines.push([number, bytes?.length]);
-      kept = Math.max(kept, read.length);
-    }
+    for await (const { number, bytes } of linesOf(endless(), 4_000)) lines.push([number, bytes?.length]);
     expect(lines).toEqual([
       [1, undefined],
       [2, 5],

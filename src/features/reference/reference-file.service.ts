@@ -14,41 +14,26 @@ export interface Line {
   bytes: Buffer | undefined;
 }
 
-/**
- * Yields the non-empty lines of a stream without their line ends, one array for each chunk. It holds one chunk and one
- * line in memory.
- */
-export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Line[]> {
-  let pending: Buffer[] = [];
-  let pendingBytes = 0;
+/** Yields the non-empty lines of a stream without their line ends. It holds one chunk and one line in memory. */
+export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Line> {
   let number = 0;
-  const completeLine = (last: Buffer): Line | undefined => {
+  let open = Buffer.alloc(0);
+  const lineOf = (raw: Buffer): Line[] => {
     number += 1;
-    const isLong = pendingBytes + last.length > maxBytes;
-    const bytes = pending.length === 0 ? last : Buffer.concat([...pending, last]);
-    pending = [];
-    pendingBytes = 0;
-    if (isLong) return { number, bytes: undefined };
-    const text = bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes;
-    return text.length === 0 ? undefined : { number, bytes: text };
+    if (raw.length > maxBytes) return [{ number, bytes: undefined }];
+    const bytes = raw.at(-1) === RETURN ? raw.subarray(0, -1) : raw;
+    return bytes.length === 0 ? [] : [{ number, bytes }];
   };
-  for await (const sourceChunk of source) {
-    const chunk = Buffer.from(sourceChunk.buffer, sourceChunk.byteOffset, sourceChunk.byteLength);
-    const lines: Line[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      const line = completeLine(chunk.subarray(start, end));
-      if (line) lines.push(line);
-      start = end + 1;
+  for await (const chunk of source) {
+    let rest = Buffer.concat([open, chunk]);
+    for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
+      yield* lineOf(rest.subarray(0, end));
+      rest = rest.subarray(end + 1);
     }
-    pendingBytes += chunk.length - start;
-    // Drop the content of a line that is too long; its length is still counted.
-    if (pendingBytes > maxBytes) pending = [];
-    else if (start < chunk.length) pending.push(chunk.subarray(start));
-    yield lines;
+    // Of a line that is too long, only that is kept which says so.
+    open = rest.subarray(0, maxBytes + 1);
   }
-  const last = pendingBytes > 0 ? completeLine(Buffer.alloc(0)) : undefined;
-  if (last) yield [last];
+  if (open.length > 0) yield* lineOf(open);
 }
 
 /** The progress and the result of a load of reference data. */
@@ -109,14 +94,12 @@ export async function loadReference({
     // The promise is awaited before the next batch begins; this avoids an unhandled rejection until then.
     running.catch(() => undefined);
   };
-  for await (const lines of linesOf(counted(source, counts), MAX_LINE_BYTES)) {
-    for (const line of lines) {
-      counts.lines += 1;
-      const change = changeOf(line, reject);
-      if (change) batch.push({ line: line.number, change });
-      batchBytes += line.bytes?.length ?? 0;
-      if (batch.length >= BATCH || batchBytes >= MAX_BATCH_BYTES) await flush();
-    }
+  for await (const line of linesOf(counted(source, counts), MAX_LINE_BYTES)) {
+    counts.lines += 1;
+    const change = changeOf(line, reject);
+    if (change) batch.push({ line: line.number, change });
+    batchBytes += line.bytes?.length ?? 0;
+    if (batch.length >= BATCH || batchBytes >= MAX_BATCH_BYTES) await flush();
   }
   await flush();
   await running;
