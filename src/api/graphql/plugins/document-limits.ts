@@ -54,7 +54,6 @@ export interface OperationParams {
 
 /** Creates the Envelop plugin that refuses an operation over a limit before it is validated. */
 export function useLimits(maxCost: number): Plugin<OperationParams> {
-  const passed = new WeakMap<OperationDefinitionNode, number>();
   return {
     onValidate({ params: { schema, documentAST }, context: { batch, params } }) {
       const operation = getOperationAST(documentAST, params.operationName);
@@ -68,21 +67,16 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
       if (members !== undefined) {
         throw limitError(`variables have an object with ${members} members; at most ${MAX_MEMBERS} are allowed`);
       }
-      let cost = operation ? passed.get(operation) : undefined;
-      if (cost === undefined) {
-        cost = Math.max(
-          0,
-          ...(documentAST as DocumentNode).definitions
-            .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
-            .filter(({ name }) => !operation || name?.value === operation.name?.value)
-            .map((candidate) => costOf(measure(schema, documentAST, candidate, variables ?? {}), maxCost)),
-        );
-        const repeats = mostRepeats(documentAST);
-        if (repeats > MAX_REPEATS) {
-          throw limitError(`a field occurs ${repeats} times in one selection; at most ${MAX_REPEATS} are allowed`);
-        }
-        // Without variables an operation always has the same cost, so it is measured once.
-        if (operation && !operation.variableDefinitions?.length) passed.set(operation, cost);
+      const cost = Math.max(
+        0,
+        ...(documentAST as DocumentNode).definitions
+          .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
+          .filter(({ name }) => !operation || name?.value === operation.name?.value)
+          .map((candidate) => costOf(measure(schema, documentAST, candidate, variables ?? {}), maxCost)),
+      );
+      const repeats = mostRepeats(documentAST);
+      if (repeats > MAX_REPEATS) {
+        throw limitError(`a field occurs ${repeats} times in one selection; at most ${MAX_REPEATS} are allowed`);
       }
       if (!batch) return;
       const sum = batch.cost + cost;
