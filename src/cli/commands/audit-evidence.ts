@@ -44,7 +44,7 @@ export const auditExport: CommandBody = {
     'by AUDIT_SIGNING_KEY, and the leaves of the records between them. With the checkpoints (AUDIT_CHECKPOINTS) and the',
     `public key anyone can verify them without Portcullis: ${EXPORT_PAGE}.`,
     'Verifies the period like audit verify, and exits with 1 if that has findings. After an interruption repeat the same command.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     ...FILTER_FLAGS,
     out: { help: 'new folder for the files, or the one of an interrupted export', required: 'DIR' },
@@ -118,7 +118,7 @@ export const auditRedact: CommandBody = {
     'unless it is a UUID. Their digests stay, and signed seals say who removed what, when and why, so that audit verify',
     'holds. At least one filter is required. Without --yes it only counts the records. It connects as the owner of the',
     'tables (MIGRATE_DATABASE_URL). Run it again for records that were still in a spool, or after an interruption.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     ...FILTER_FLAGS,
     reason: { help: 'why, for the seal; do not quote the secret', required: 'TEXT' },
@@ -194,7 +194,7 @@ export const auditVerify: CommandBody = {
     'Checks the hash of each audit record, its link to the record before it in the chain of its process, and the signed',
     'seals. Lists the records and seals that were altered, removed, copied, moved or forged, and exits with 1 if there are',
     'any. Signatures are checked with AUDIT_SIGNING_KEY and AUDIT_SIGNING_KEY_PREVIOUS.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     from: { help: 'verify records written at this time or later (ISO 8601)' },
     to: { help: 'verify records written before this time (ISO 8601)' },

@@ -31,7 +31,7 @@ export const auditList: CommandBody = {
     'method, path, node, correlation id and position. With --json records include headers and bodies; secrets in them are ***.',
     'Continue with --after and the last position: no record is left out. One that an open transaction holds back is shown',
     'when that has ended, with all behind it.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     ...FILTER_FLAGS,
     after: { help: 'begin behind this position' },

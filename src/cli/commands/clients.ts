@@ -45,7 +45,7 @@ export const clientCreate: CommandBody = {
     'Creates a client with one secret, which is shown only once. The secret is stored as a hash that depends on the',
     "servers' pepper: set the same SECRET_PEPPER here, or use their DATA_DIR.",
     'Without a limit flag, that limit does not apply. Running processes accept the client immediately.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     node: { help: 'id of the tenant (node) that the client belongs to', required: 'ID' },
     name: { help: 'display name', required: 'NAME' },
@@ -141,7 +141,7 @@ export const clientUpdate = changeCommand({
     'Changes only what flags give, and shows the client. --allowed-ips "" and --cert-fingerprint "" remove that restriction,',
     'and 0 removes a limit. A scope that is taken away, and --token-expiry, revoke its own tokens. Running processes follow',
     'within a second.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     name: { help: 'display name' },
     grants: { help: `of ${GRANT_TYPES.join(',')}` },
@@ -185,7 +185,7 @@ export const clientShow: CommandBody = {
   description: [
     'Shows a client: its restrictions, the requests that count for its quota this month as last saved (processes save them',
     'every few seconds), and from when until when each of its secrets is valid. Secrets are not stored and cannot be shown.',
-  ].join('\n'),
+  ].join(' '),
   positionals: ['CLIENT_ID'],
   examples: ['portcullis client show CLIENT_ID', 'portcullis client show CLIENT_ID --json'],
   async run(input) {
@@ -240,7 +240,7 @@ export const clientRotateSecret: CommandBody = {
     'Issues a new secret for a client and shows it only once. The current secret stops working immediately, or after',
     '--overlap. Until then both work. A client never has more than two secrets. Running processes follow within a second.',
     "Set the servers' SECRET_PEPPER here, or use their DATA_DIR.",
-  ].join('\n'),
+  ].join(' '),
   positionals: ['CLIENT_ID'],
   flags: { overlap: { help: 'seconds the current secret stays valid (0 to 2,592,000; default 0)' } },
   examples: [
@@ -267,7 +267,7 @@ export const clientDisable = statusCommand(
     description: [
       'Disables a client and revokes its secrets, its tokens and the sessions created through it. Running processes follow',
       'within a second. Enabling the client again does not restore tokens or sessions.',
-    ].join('\n'),
+    ].join(' '),
     change: async ({ clientAdministration }, nodeId, id) =>
       clientView(await clientAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
   },

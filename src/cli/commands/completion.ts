@@ -7,7 +7,7 @@ export function completionOf(loadCommands: () => Promise<readonly Command[]>): C
     description: [
       'Prints a completion script for bash, or for zsh: commands, their flags, and files. It does not call a server,',
       'so ids and names are not completed. The folder of the script for zsh must be in fpath, before compinit runs.',
-    ].join('\n'),
+    ].join(' '),
     positionals: ['[SHELL]'],
     examples: [
       'portcullis completion > ~/.local/share/bash-completion/completions/portcullis',

@@ -11,7 +11,7 @@ export const configCheck: CommandBody = {
     'the schema, and shows each variable with its value and source; secrets are masked. If the configuration is invalid,',
     'it lists every error and exits with status 1. It names what endpoints take back from the names that are masked. It writes',
     'nothing, and connects to no service unless --connect is set: then it makes the checks of a start, and exits with 1 where one fails.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     connect: {
       help: 'check privileges, schema, topics, clock, Redis, AUDIT_CHECKPOINTS and space for the spool, as a start does',

@@ -37,7 +37,7 @@ export const deadLettersList: CommandBody = {
   description: [
     'Lists the dead letters that wait: they were neither replayed nor discarded. The columns are id, time, key and error.',
     'An id is the topic of the dead letter, its partition and its offset.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     topic: { help: `only these topics, comma-separated: ${REPLAYABLE.join(',')}` },
     limit: { help: `maximum number of dead letters (default ${DEFAULT_LIMIT})` },
@@ -98,7 +98,7 @@ export const deadLettersShow: CommandBody = {
   description: [
     'Shows a dead letter with its headers and its value, in which secrets are *** as in the audit, and whether it waits, was',
     'replayed or was discarded. A value that is not JSON is not shown.',
-  ].join('\n'),
+  ].join(' '),
   positionals: ['ID'],
   examples: [`portcullis dead-letters show ${EXAMPLE}`, `portcullis dead-letters show ${EXAMPLE} --json`],
   async run(input) {
@@ -145,7 +145,7 @@ export const deadLettersReplay: CommandBody = {
   description: [
     'Replays one dead letter, as transactions replay --dlq replays all that wait. If it fails again, it becomes a new dead',
     'letter. The audit has a record of it.',
-  ].join('\n'),
+  ].join(' '),
   positionals: ['ID'],
   examples: [`portcullis dead-letters replay ${EXAMPLE}`],
   run: (input) => decide(input, 'replayed', null),
@@ -156,7 +156,7 @@ export const deadLettersDiscard: CommandBody = {
   description: [
     'Discards a dead letter: lists no longer show it, and no replay takes it. Its topic keeps the message for its 30 days. The',
     'decision cannot be taken back. The audit has a record of it, with the reason.',
-  ].join('\n'),
+  ].join(' '),
   positionals: ['ID'],
   flags: { reason: { help: 'why, for the audit record; do not quote the message', required: 'TEXT' } },
   examples: [`portcullis dead-letters discard ${EXAMPLE} --reason "sent by a test, INC-7"`],
@@ -177,7 +177,7 @@ export const transactionsReplay: CommandBody = {
     'duplicates have no effect. You can interrupt the command and run it again. Dead letters of reference.* are applied',
     'directly, because their topics keep the last message of each id. A higher version or a later deletion wins; a',
     'dead-lettered deletion is not replayed.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     dlq: { help: 'replay dead letters', isSwitch: true },
     from: { help: 'replay messages published at or after this time (ISO 8601)' },

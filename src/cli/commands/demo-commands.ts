@@ -16,7 +16,7 @@ export const seed: CommandBody = {
     'Adds the demo to the database: two tenants with clients, supervisors, accounts and transactions. Ids and credentials',
     'are generated once and stored in DATA_DIR/demo.json (mode 0600). Running it again changes nothing. An embedded',
     'run does this when it starts. Not allowed in production.',
-  ].join('\n'),
+  ].join(' '),
   examples: ['DATABASE_URL=postgres://… portcullis seed', 'portcullis seed --json'],
   async run(input) {
     const { config, env: variables } = readConfig(input.env);
@@ -44,7 +44,7 @@ export const simulateTransaction: CommandBody = {
     'Posts notifications of a transaction to the webhook of the running instance, as the chain processor does, and',
     'stops at the first that is rejected. DATA_DIR/demo.json, which portcullis start or seed has written, says where the',
     'instance is. Not allowed in production.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     path: {
       help: `statuses, comma-separated (default 1,2,5,3): ${Object.values(STATUS)

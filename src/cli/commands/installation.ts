@@ -25,7 +25,7 @@ export const migrateCommand: CommandBody = {
     'grants the role of DATABASE_URL the privileges of a service. Existing topics are not changed. The previous release also runs on',
     'the new schema. It waits at most 200 ms for the lock of a table, so that requests do not queue behind it, and tries again',
     'until it gets it: standard error says which session holds the lock, and since when.',
-  ].join('\n'),
+  ].join(' '),
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
   async run({ env, stack, progress, printError, answer }) {
     const { config } = readConfig(env);
@@ -68,7 +68,7 @@ export const recover: CommandBody = {
     "effect. Subscribers' cursors stay valid. All tokens are revoked, because the database may lack recent revocations:",
     'callers log in again. The gap in the audit records is reported, not filled. First stop every process that applies',
     'events; after a restore, stop every process. You can run this command again.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     since: { help: 'time the database was restored to (ISO 8601)', required: 'TIME' },
     'keep-tokens': {
@@ -128,7 +128,7 @@ export const statusCommand: CommandBody = {
     'processes see them, what waits (messages of topics, dead letters, parked notifications, events of the outbox), the audit,',
     'migrations under way, clients near their monthly limit, and each process that has reported within the last minute.',
     'The exit code is 1 where a person must act, otherwise 0. Exit 1 also means that something cannot be read.',
-  ].join('\n'),
+  ].join(' '),
   flags: { watch: { help: `repeat every ${WATCH_MS / 1_000} seconds, until interrupted`, isSwitch: true } },
   examples: ['portcullis status', 'portcullis status --json', 'portcullis status --watch'],
   async run({ flags, env, json, stack, print, printError }) {

@@ -23,7 +23,7 @@ export const nodeCreate: CommandBody = {
   description: [
     'Creates a tenant (node) and prints its id. It has version 0, so a row that the platform',
     'later sends on reference.nodes replaces it. An id that is or was in use is rejected.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     name: { help: 'display name', required: 'NAME' },
     id: { help: 'UUID, if the platform already has one (default: a new one)' },
@@ -65,10 +65,12 @@ export const referenceLoad: CommandBody = {
   description: [
     'Loads reference data from a file, or from standard input if FILE is -. A line is a JSON object:',
     '  {"topic": "reference.accounts", "key": ID, "value": {"version": 1, "node_id": ID, "name": …}}',
-    'The topics are reference.nodes, .chains, .networks, .currencies, .accounts, .wallets and .assets. The',
-    'higher version wins; a null value deletes the row (an account gets deleted_at). Lines may come in any',
-    'order and repeat: a row waits for its parent. Invalid lines are reported and the others are loaded;',
-    'the exit status is then 1.',
+    [
+      'The topics are reference.nodes, .chains, .networks, .currencies, .accounts, .wallets and .assets. The',
+      'higher version wins; a null value deletes the row (an account gets deleted_at). Lines may come in any',
+      'order and repeat: a row waits for its parent. Invalid lines are reported and the others are loaded;',
+      'the exit status is then 1.',
+    ].join(' '),
   ].join('\n'),
   positionals: ['FILE'],
   examples: [

@@ -47,7 +47,7 @@ export const supervisorCreate: CommandBody = {
   description: [
     'Creates a supervisor. The password is the first line of standard input; without one, a password is',
     'generated and shown only once. It is never a flag, because other users of the machine could read it.',
-  ].join('\n'),
+  ].join(' '),
   flags: {
     node: { help: 'id of the tenant (node) that the supervisor belongs to', required: 'ID' },
     username: { help: 'login name, unique within the tenant; letter case and invisible characters do not count' },
@@ -99,7 +99,7 @@ export const supervisorDisable = statusCommand(
     description: [
       'Disables a supervisor, who can no longer log in, and revokes their sessions. Running processes follow within a second.',
       'The last active admin of a tenant cannot be disabled.',
-    ].join('\n'),
+    ].join(' '),
     change: async ({ supervisorAdministration }, nodeId, id) =>
       supervisorView(await supervisorAdministration.setStatus(nodeId, OPERATOR, id, 'disabled')),
   },
@@ -123,7 +123,7 @@ export const supervisorSetPassword: CommandBody = {
   description: [
     'Sets the password of a supervisor and revokes their sessions. Running processes follow within a second. The password is',
     'the first line of standard input; without one, a password is generated and shown only once.',
-  ].join('\n'),
+  ].join(' '),
   positionals: ['ID'],
   examples: ['portcullis supervisor set-password ID', 'portcullis supervisor set-password ID < password.txt'],
   async run(input) {
@@ -143,7 +143,7 @@ export const supervisorUnlock = changeCommand({
   description: [
     'Unlocks a supervisor. Five failed logins within fifteen minutes lock a username for fifteen minutes. Sessions are',
     'not affected.',
-  ].join('\n'),
+  ].join(' '),
   examples: ['portcullis supervisor unlock ID', 'portcullis supervisor unlock ID --json'],
   readFlags: () => undefined,
   change: async ({ supervisorAdministration }, nodeId, id) =>
@@ -160,7 +160,7 @@ export const supervisorRename = changeCommand({
     'Gives a supervisor another username and revokes their sessions. It resolves a clash that portcullis clashes lists: usernames',
     'of earlier releases that count as one. Password, role and status stay. Failed logins count for the username that they named:',
     'those of the former one, and a lockout by them, do not follow.',
-  ].join('\n'),
+  ].join(' '),
   flags: { username: { help: 'login name, unique within the tenant', required: 'NAME' } },
   examples: [
     'portcullis supervisor rename ID --username ada2',

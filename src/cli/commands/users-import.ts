@@ -76,7 +76,7 @@ export const usersImport: CommandBody = {
     'become failed rows, reported by number; the others are migrated, and the exit status is then 1.',
     'With --dry-run the migration is stored with the outcomes that a run would have, and no user is created.',
     'You can interrupt the command: a running process continues the migration, and so does --resume.',
-  ].join('\n'),
+  ].join(' '),
   positionals: ['[FILE]'],
   flags: {
     node: { help: 'id of the tenant (node) to import the users into', required: 'ID' },

@@ -15,7 +15,7 @@ export const usersErase: CommandBody = {
   description: [
     "Erases a user's names, email, external id and wallet address: in the user, in the rows of migrations, and in the audit",
     "records and stored responses of requests that created, changed, returned or matched the user. The user's row and id are kept.",
-  ].join('\n'),
+  ].join(' '),
   positionals: ['ID'],
   examples: ['portcullis users erase ID', 'portcullis users erase ID --json'],
   async run(input) {
@@ -42,7 +42,7 @@ export const usersRename = changeCommand({
   description: [
     'Gives a user another email. It resolves a clash that portcullis clashes lists: emails of earlier releases that count as',
     'one. The id, external id, wallet and KYC status stay, and no event is published. The former email can be used again.',
-  ].join('\n'),
+  ].join(' '),
   flags: { email: { help: 'email, unique within the tenant', required: 'EMAIL' } },
   examples: [
     'portcullis users rename ID --email ada@example.com',
@@ -59,7 +59,7 @@ export const clashes: CommandBody = {
     'Lists by their ids the users of a tenant whose emails count as one, and its supervisors whose usernames do: they differ only',
     'in letter case, composed letters, blanks or invisible characters. 0.1.0 told some of them apart. They go on working by their',
     'exact spelling until users rename or supervisor rename resolves the clash. Runs on the schema of the previous release, too.',
-  ].join('\n'),
+  ].join(' '),
   examples: ['portcullis clashes', 'DATABASE_URL=postgres://… portcullis clashes --json'],
   async run({ env, stack, answer }) {
     const { db } = await openForCommand(readConfig(env).config, stack);

@@ -35,7 +35,10 @@ export interface CommandTitle {
 
 /** What a command takes and does. */
 export interface CommandBody {
-  /** The description of the command, which the help shows below the synopsis. */
+  /**
+   * The description of the command, which the help shows below the synopsis: one line for each paragraph, and indented
+   * lines that stay as they are.
+   */
   description: string;
   /** The names of the positional arguments. All are required, except for a last one in brackets. */
   positionals?: readonly string[];

@@ -15,19 +15,6 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Rewraps the lines of a text to `width` characters; indented lines stay as they are. */
-function reflow(text: string, width: number): string[] {
-  const parts: string[] = [];
-  let isOpen = false;
-  for (const line of text.split('\n')) {
-    const isKept = line.startsWith(' ');
-    if (isOpen && !isKept) parts.push(`${parts.pop() ?? ''} ${line}`);
-    else parts.push(line);
-    isOpen = !isKept;
-  }
-  return parts.flatMap((part) => (part.startsWith(' ') ? [part] : wrap(part, width)));
-}
-
 const WIDTH = 100;
 
 /** The flags that every command has, with their help. */
@@ -82,7 +69,7 @@ export function commandHelp(command: Command): string {
   return [
     `Usage: ${synopsis(command)} [FLAGS]`,
     '',
-    ...reflow(command.description, WIDTH),
+    ...command.description.split('\n').flatMap((part) => (part.startsWith(' ') ? [part] : wrap(part, WIDTH))),
     '',
     'Flags:',
     ...Object.entries(flags).flatMap(([name, meaning]) => {
