@@ -83,8 +83,8 @@ function offsetSeconds(offset: string): number | undefined {
 }
 
 /**
- * Converts PostgreSQL's text of a `timestamptz` in UTC (`2026-11-21 11:46:56.945123+00`) to ISO 8601, cut to
- * milliseconds. It slices the text, because a `Date` is ten times slower and lists have hundreds of them.
+ * Converts PostgreSQL's text of a `timestamptz` in UTC (`2026-11-21 11:46:56.945123+00`), or ISO 8601 in UTC, to ISO
+ * 8601, cut to milliseconds. It slices the text, because a `Date` is ten times slower and lists have hundreds of them.
  */
 export function isoFromPg(text: string): string {
   const seconds = text.slice(0, 19);

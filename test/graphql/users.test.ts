@@ -51,6 +51,19 @@ describe('migrateUser', () => {
     expect(plain.kyc).toBeNull();
     expect(await eventsOf(p, plain.id)).toHaveLength(1);
   });
+
+  it('DG-07: shows when the user was created as a later query does, to the millisecond', async () => {
+    const ask = async (query: string, variables: object) =>
+      (await p.call('POST', '/graphql', { token, json: { query, variables } })).json.data;
+    const { user: created } = await ask(
+      'mutation ($input: MigrateUserInput!) { user: migrateUser(input: $input) { ... on User { id createdAt } } }',
+      { input: newUser() },
+    );
+    expect(created.createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(await ask('query ($id: ID!) { user(id: $id) { id createdAt } }', { id: created.id })).toEqual({
+      user: created,
+    });
+  });
 });
 
 describe('migrateUsers', () => {

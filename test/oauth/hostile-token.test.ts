@@ -199,11 +199,11 @@ describe('a protected endpoint', () => {
   });
 
   it.each([8.64e12, 8.64e12 + 1, 1e308])(
-    'D3-01: accepts an exp of %d, and reports it as the maximum date',
+    'D3-01 DG-07: accepts an exp of %d, and reports it as the last date that other times may have',
     async (exp) => {
       const token = signed(p, apiClaims(p, { exp }));
       const answer = await p.call('POST', '/graphql', { token, json: { query: '{ me { expiresAt } }' } });
-      expect(answer.json).toEqual({ data: { me: { expiresAt: '+275760-09-13T00:00:00.000Z' } } });
+      expect(answer.json).toEqual({ data: { me: { expiresAt: '9999-12-31T23:59:59.999Z' } } });
     },
   );
 

@@ -4,8 +4,8 @@ import { hasForbiddenText } from '../../lib/json.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { anotherClass, InvalidTokenError, type Principal } from '../identity/callers.ts';
 
-/** The latest time that a `Date` can represent, in ms since 1970. */
-const LAST_INSTANT_MS = 8.64e15;
+/** The end of the year 9999, the last that ISO 8601 writes with four digits, in ms since 1970. */
+const LAST_INSTANT_MS = 253_402_300_799_999;
 /** How far, in ms, the clock of an issuer of legacy or discover tokens may be ahead of this process's clock. */
 const MAX_ISSUER_SKEW_MS = 60_000;
 

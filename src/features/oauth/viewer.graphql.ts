@@ -1,9 +1,7 @@
 import type { Principal } from '../../access/identity/callers.ts';
 import { type Builder, implement } from '../../api/graphql/kit/builder.ts';
 import { callerOf } from '../../api/graphql/kit/resolvers.ts';
-
-/** The latest time that a Date can hold, in ms (ECMA-262, section 21.4.1.1); a token's expiry may be later. */
-const LAST_DATE_MS = 8.64e15;
+import { iso } from '../../lib/instants.ts';
 
 /** Adds the query `me`, which returns the principal of the token. */
 export function addViewer(builder: Builder): void {
@@ -36,8 +34,7 @@ export function addViewer(builder: Builder): void {
         type: 'DateTime',
         nullable: true,
         description: 'When the token expires; null if it does not.',
-        resolve: ({ expiresAtMs }) =>
-          expiresAtMs === undefined ? null : new Date(Math.min(expiresAtMs, LAST_DATE_MS)).toISOString(),
+        resolve: ({ expiresAtMs }) => (expiresAtMs === undefined ? null : iso(expiresAtMs)),
       }),
     }),
   );

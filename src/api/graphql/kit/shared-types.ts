@@ -82,8 +82,8 @@ export function addScalars(builder: Builder): void {
   builder.scalarType('DateTime', {
     description:
       'An instant in ISO 8601: UTC with milliseconds, such as 2026-11-21T10:30:00.123Z. Input may have any offset.',
-    // PostgreSQL's text has a space where ISO 8601 has a T.
-    serialize: (text) => (text.includes('T') ? text : isoFromPg(text)),
+    // Of a row that was just inserted, the text may be ISO 8601 to the microsecond.
+    serialize: isoFromPg,
     parseValue: (value) => instantOf(value),
     parseLiteral: (node) => instantOf(node.kind === Kind.STRING ? node.value : undefined, node),
   });
