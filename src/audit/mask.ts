@@ -350,6 +350,13 @@ const SECRET_HEADER = /(?:authorization|cookie)$/i;
 /** Matches the subprotocols of WebSockets that are shown. Browsers can send a token in no other header: any other value may be one. */
 const PROTOCOLS = /^(?:(?:^|, *)(?:graphql-(?:transport-)?ws|mqtt|soap|wamp|v\d+\.(?:json|proto)))+$/i;
 
+/** Checks whether a header's whole value is masked. */
+export function isSecretHeader(name: string, value: string, secrets: SecretNames = SECRETS): boolean {
+  return /^sec-websocket-protocol$/i.test(name)
+    ? !PROTOCOLS.test(value)
+    : SECRET_HEADER.test(name) || secrets.isSecret(name, value);
+}
+
 /**
  * The most that an audit record stores of one header value and of all headers as JSON, in bytes; a request may have 160
  * KiB of headers.
@@ -375,15 +382,14 @@ export function maskHeaders(
   let leftOut = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
-    const isSecret = SECRET_HEADER.test(name) || secrets.isSecret(name, String(value));
+    const isSecret = isSecretHeader(name, String(value), secrets);
     const read = isSecret ? 0 : lengthRead(value);
     if (read > freeBytes) {
       leftOut += 1;
       continue;
     }
     const sent = name.toLowerCase() === 'host' && typeof value === 'string' ? withoutBareUserinfo(value) : value;
-    const isProtocol = name.toLowerCase() === 'sec-websocket-protocol';
-    const shown = isSecret || (isProtocol && !PROTOCOLS.test(String(value))) ? MASK : maskHeader(sent, secrets);
+    const shown = isSecret ? MASK : maskHeader(sent, secrets);
     const bytes = Buffer.byteLength(JSON.stringify([name, shown]));
     const isKept = bytes <= freeBytes;
     if (isKept) masked.push([name, shown]);

@@ -218,6 +218,46 @@ describe('a secret of the request as its correlation id', () => {
       },
     ],
     [
+      'the second of two bearers',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const head = `GET /v1/accounts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\nAuthorization: Bearer ${secret}\r\n`;
+        return { secret, ask: (id) => sendRaw(p.url, `${head}X-Correlation-ID: ${id}\r\n\r\n`) };
+      },
+    ],
+    [
+      'one of several cookies',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const headers = { cookie: `theme=dark; session=${secret}; lang=en` };
+        return { secret, ask: (id) => p.call('GET', '/health', { headers: { ...headers, 'x-correlation-id': id } }) };
+      },
+    ],
+    [
+      'the password for a proxy',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const headers = { 'proxy-authorization': basicOf({ client_id: 'user', client_secret: secret }) };
+        return { secret, ask: (id) => p.call('GET', '/health', { headers: { ...headers, 'x-correlation-id': id } }) };
+      },
+    ],
+    [
+      'a token among subprotocols',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const headers = { 'sec-websocket-protocol': `graphql-transport-ws, ${secret}` };
+        return { secret, ask: (id) => p.call('GET', '/health', { headers: { ...headers, 'x-correlation-id': id } }) };
+      },
+    ],
+    [
+      'a secret in another header of malformed HTTP, behind a long one',
+      async () => {
+        const secret = randomBytes(32).toString('base64url');
+        const fields = `X-Long: ${'x'.repeat(20_000)}\r\nX-API-Key: ${secret}\r\nbad\r\n\r\n`;
+        return { secret, ask: (id) => sendRaw(p.url, `GET /health HTTP/1.1\r\nX-Correlation-ID: ${id}\r\n${fields}`) };
+      },
+    ],
+    [
       'the bearer of malformed HTTP',
       async () => {
         const secret = randomBytes(32).toString('base64url');
@@ -258,14 +298,14 @@ describe('a secret of the request as its correlation id', () => {
     ['percent-encoded twice, within other text', `of p%25C3%25A4ssw%25C3%25B6rd+1.`],
   ])('D2-07: a password that is sent %s is stored as a hash', (_how, id) => {
     const basic = `Basic ${Buffer.from('chain:pässwörd 1').toString('base64')}`;
-    expect(withoutOwnSecrets(id, secretsIn({ authorization: basic }))).toBe(`jwt:${digits(id)}`);
+    expect(withoutOwnSecrets(id, secretsIn(['Authorization', basic]))).toBe(`jwt:${digits(id)}`);
     expect(withoutOwnSecrets(id, ['pässwörd 1'])).toBe(`jwt:${digits(id)}`);
   });
 
   it('D2-07: an id that has nothing but a short part in common with a credential is stored unchanged', () => {
-    expect(withoutOwnSecrets('request-1', secretsIn({ authorization: 'Bearer request' }))).toBe('request-1');
-    expect(withoutOwnSecrets('request-1', secretsIn({ authorization: 'Bearer x' }))).toBe('request-1');
-    expect(withoutOwnSecrets('request-1', [undefined, 7, '', {}, ...secretsIn({}, '/?client_id=request-1')])).toBe(
+    expect(withoutOwnSecrets('request-1', secretsIn(['Authorization', 'Bearer request']))).toBe('request-1');
+    expect(withoutOwnSecrets('request-1', secretsIn(['Authorization', 'Bearer x']))).toBe('request-1');
+    expect(withoutOwnSecrets('request-1', [undefined, 7, '', {}, ...secretsIn([], '/?client_id=request-1')])).toBe(
       'request-1',
     );
     expect(withoutOwnSecrets('short', ['short'])).toBe(`jwt:${digits('short')}`);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import { QUOTA_HEADERS, RATE_HEADERS } from '../../access/limits/limits.rules.ts';
+import { isSecretHeader } from '../../audit/mask.ts';
 import { SECRETS, withoutOwnSecrets } from '../../audit/masked-names.ts';
 import { plainAddress } from '../../lib/ip-address.ts';
 import { parsedOrNone } from '../../lib/json.ts';
@@ -167,17 +168,24 @@ export function answerPreflight({ req, res }: Exchange): void {
 }
 
 /**
- * Returns the secrets in the head of a request: of Authorization what follows the scheme, and the password of HTTP Basic
- * in it; of other fields, and of the query, what has the name of a secret.
+ * Returns the secrets in the head of a request: of the fields whose values are masked what follows a scheme, and each
+ * part, such as one cookie or the password of HTTP Basic; of the query what has the name of a secret.
  */
-export function secretsIn(headers: NodeJS.Dict<string | string[]>, target = ''): unknown[] {
-  const credentials = String(headers.authorization ?? '').replace(/^\S+\s+/, '');
+export function secretsIn(rawHeaders: readonly string[], target = ''): string[] {
+  const fields = rawHeaders.filter((value, at) => at % 2 === 1 && isSecretHeader(rawHeaders[at - 1] ?? '', value));
   return [
-    credentials,
-    Buffer.from(credentials, 'base64')
-      .toString()
-      .replace(/^[^:]*:/, ''),
-    ...Object.keys(headers).flatMap((name) => (SECRETS.isSecretKey(name) && headers[name]) || []),
+    ...fields.map((field) => field.replace(/^\S+\s+/, '')),
+    // A field of commas has as many parts as characters.
+    ...fields
+      .join(' ')
+      .split(/[\s,;]+/, 1_024)
+      .flatMap((part) => [
+        part,
+        part.replace(/^[^=]*=/, ''),
+        Buffer.from(part, 'base64')
+          .toString()
+          .replace(/^[^:]*:/, ''),
+      ]),
     ...[...new URLSearchParams(target.split('?', 2)[1])].flatMap(([name, value]) =>
       SECRETS.isSecretKey(name) ? value : [],
     ),
@@ -194,13 +202,13 @@ export const MAX_CORRELATION_ID_BYTES = 1024;
  */
 export function correlation(request: Exchange): void {
   const { headers } = request.req;
-  const header = headers['x-correlation-id'];
-  const received = Array.isArray(header) ? header.join(', ') : header;
+  const received = headers['x-correlation-id']?.toString();
   const tooLong = received !== undefined && Buffer.byteLength(received, 'latin1') > MAX_CORRELATION_ID_BYTES;
   const id = received && !tooLong ? received : uuidV7();
   headers['x-correlation-id'] = id;
   request.res.setHeader('X-Correlation-ID', id);
-  request.correlationId = id === received ? withoutOwnSecrets(id, secretsIn(headers, request.req.url)) : id;
+  request.correlationId =
+    id === received ? withoutOwnSecrets(id, secretsIn(request.req.rawHeaders, request.req.url)) : id;
   if (tooLong)
     throw invalidRequest([
       { path: 'X-Correlation-ID', message: `must have at most ${MAX_CORRELATION_ID_BYTES} bytes` },

@@ -46,7 +46,8 @@ export interface Unparsed {
   reason?: string | undefined;
 }
 
-const HEAD_BYTES = 16 * 1024;
+/** Matches a field, of a form that need not be valid. */
+const FIELD = /\n([^\s:]+)[ \t]*:[ \t]*([^\r\n]*)/g;
 const REQUEST_LINE = /^([A-Z]{1,16}) ([^\r\n]{1,4096}) HTTP\/1\.[01]\r?\n/;
 const BAD_TARGET = {
   path: '',
@@ -65,7 +66,7 @@ function fieldIn(head: string, name: string): string | undefined {
  * them on the connection, so that they may begin with a head.
  */
 export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparsed, 'remoteAddress' | 'isUnrecordable'> {
-  const text = (isFirst && error.rawPacket?.toString('latin1', 0, HEAD_BYTES)) || '';
+  const text = (isFirst && error.rawPacket?.toString('latin1')) || '';
   // Up to the line end of the last field.
   const beginning = text.slice(0, (/\n\r?\n/.exec(text)?.index ?? text.length) + 1);
   const [, method = '', target = ''] = REQUEST_LINE.exec(beginning) ?? [];
@@ -74,13 +75,17 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const sentId = fieldIn(head, 'x-correlation-id') ?? '';
   const correlationId = sentId !== '' && sentId.length <= MAX_CORRELATION_ID_BYTES ? sentId : uuidV7();
   const refusal = refusalOf(error, target);
-  const body = JSON.stringify(errorEnvelope(refusal));
-  const [origin, status, reason] = [fieldIn(head, 'origin'), statusOf(refusal), reasonOf(refusal)];
-  const recordedId = withoutOwnSecrets(
+  const fields = Array.from(head.matchAll(FIELD), ([, name = '', value = '']) => [name, value]).flat();
+  return {
     correlationId,
-    secretsIn({ authorization: fieldIn(head, 'authorization') }, target),
-  );
-  return { correlationId, recordedId, method, target, origin, status, body, reason };
+    recordedId: withoutOwnSecrets(correlationId, secretsIn(fields, target)),
+    method,
+    target,
+    origin: fieldIn(head, 'origin'),
+    status: statusOf(refusal),
+    body: JSON.stringify(errorEnvelope(refusal)),
+    reason: reasonOf(refusal),
+  };
 }
 
 /** A path with control characters, or without a slash, is no path of this gateway; other targets have to be escaped. */
