@@ -2,7 +2,10 @@ import { print } from 'graphql';
 import { type Client, CloseCode } from 'graphql-ws';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/access/identity/callers.ts';
-import { type Fixture, OTHER_NODE, startFixtureOn, until } from '../support/graphql/fixture.ts';
+import { runCooperatively } from '../../src/lib/yielding.ts';
+import { serviceUnavailable } from '../../src/platform/errors.ts';
+import { MemoryAccounts } from '../../src/platform/held-memory.ts';
+import { type Fixture, NODE, OTHER_NODE, startFixtureOn, until } from '../support/graphql/fixture.ts';
 import { closeSockets, openSocket, rawSocket, socketClient } from '../support/graphql/sockets.ts';
 import { beforeTests } from '../support/harness/before-tests.ts';
 import { scratchDatabase } from '../support/harness/databases.ts';
@@ -233,6 +236,26 @@ describe('graphql-transport-ws', () => {
     init('any');
     expect((await closed)[0]).toBe(1013);
     expect(failing.faults).toHaveLength(1);
+  });
+
+  it('D6-25: a message that is refused while it waits for its turn closes the socket with 1013, so that clients reconnect', async () => {
+    const { closed, subscribe } = await openSocket(fixture, fixture.token);
+    const { open } = MemoryAccounts.prototype;
+    vi.spyOn(MemoryAccounts.prototype, 'open').mockImplementation(function (this: MemoryAccounts, ...account) {
+      const held = open.apply(this, account);
+      held.refuse(serviceUnavailable());
+      return held;
+    });
+    let isOpen = true;
+    const work = async () => {
+      while (isOpen) await runCooperatively(() => undefined, { key: NODE });
+    };
+    const others = [work(), work()];
+    subscribe('1', '{ me { nodeId } }');
+    expect((await closed)[0]).toBe(1013);
+    expect(fixture.faults).toEqual([]);
+    isOpen = false;
+    await Promise.all(others);
   });
 
   it('DG-15: a socket that closes while its token is checked leaves no token watched', async () => {

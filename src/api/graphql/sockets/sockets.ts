@@ -10,7 +10,7 @@ import { heapWeight, textWeight } from '../../../lib/heap-weight.ts';
 import { JsonLimitError, type KnownMembers, parseInput, textsIn } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { runCooperatively } from '../../../lib/yielding.ts';
-import { invalidRequest, type Refusal } from '../../../platform/errors.ts';
+import { invalidRequest, isOverload, type Refusal } from '../../../platform/errors.ts';
 import { inRequest } from '../../../platform/held-memory.ts';
 import { KNOWN_MEMBERS } from '../execution/documents.ts';
 import {
@@ -149,8 +149,9 @@ export class GraphqlSockets {
     };
     const operations = new SocketOperations(exchange, this.#deps);
     this.#operations.set(socket, operations);
-    const giveUp = () => close(socket, TRY_AGAIN_LATER, 'Try Again Later', CLOSE_WAIT_MS);
-    if (exchange.held) exchange.held.giveUp = giveUp;
+    const closeWith = (code: number, reason: string) =>
+      close(socket, code, code === CloseCode.Unauthorized ? TOKEN_MISSING : reason, CLOSE_WAIT_MS);
+    if (exchange.held) exchange.held.giveUp = () => closeWith(TRY_AGAIN_LATER, 'Try Again Later');
     exchange.held?.charge(SOCKET_BYTES);
     // Any message, including a ping, may cause a response: a client that reads none of them is paused, so its pongs are
     // not read either.
@@ -165,8 +166,6 @@ export class GraphqlSockets {
     // The client sends the operation again after it has reconnected.
     const isOver = () => this.#isStopping || hasEnded || socket.readyState !== socket.OPEN;
     let unwatch: (() => void) | undefined;
-    const closeWith = (code: number, reason: string) =>
-      close(socket, code, code === CloseCode.Unauthorized ? TOKEN_MISSING : reason, CLOSE_WAIT_MS);
     const extra: SocketExtra = {
       exchange,
       principal: undefined,
@@ -209,8 +208,10 @@ export class GraphqlSockets {
             }, held);
             handled
               .catch((err: unknown) => {
+                // It waited for its turn, and is not known yet.
+                if (isOverload(err)) return closeWith(TRY_AGAIN_LATER, 'Try Again Later');
                 log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
-                socket.close(INTERNAL_ERROR, 'Internal server error');
+                closeWith(INTERNAL_ERROR, 'Internal server error');
               })
               .finally(() => held?.end());
           });
