@@ -75,10 +75,15 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const sentId = fieldIn(head, 'x-correlation-id') ?? '';
   const correlationId = sentId !== '' && sentId.length <= MAX_CORRELATION_ID_BYTES ? sentId : uuidV7();
   const refusal = refusalOf(error, target);
-  const fields = Array.from(head.matchAll(FIELD), ([, name = '', value = '']) => [name, value]).flat();
   return {
     correlationId,
-    recordedId: withoutOwnSecrets(correlationId, secretsIn(fields, target)),
+    recordedId: withoutOwnSecrets(
+      correlationId,
+      secretsIn(
+        [...head.matchAll(FIELD)].flatMap(([, ...field]) => field),
+        target,
+      ),
+    ),
     method,
     target,
     origin: fieldIn(head, 'origin'),

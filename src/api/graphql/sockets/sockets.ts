@@ -151,7 +151,8 @@ export class GraphqlSockets {
     this.#operations.set(socket, operations);
     const closeWith = (code: number, reason: string) =>
       close(socket, code, code === CloseCode.Unauthorized ? TOKEN_MISSING : reason, CLOSE_WAIT_MS);
-    if (exchange.held) exchange.held.giveUp = () => closeWith(TRY_AGAIN_LATER, 'Try Again Later');
+    const giveUp = () => closeWith(TRY_AGAIN_LATER, 'Try Again Later');
+    if (exchange.held) exchange.held.giveUp = giveUp;
     exchange.held?.charge(SOCKET_BYTES);
     // Any message, including a ping, may cause a response: a client that reads none of them is paused, so its pongs are
     // not read either.
@@ -209,7 +210,7 @@ export class GraphqlSockets {
             handled
               .catch((err: unknown) => {
                 // It waited for its turn, and is not known yet.
-                if (isOverload(err)) return closeWith(TRY_AGAIN_LATER, 'Try Again Later');
+                if (isOverload(err)) return giveUp();
                 log.error({ correlation_id: exchange.correlationId, err }, 'could not process a WebSocket message');
                 closeWith(INTERNAL_ERROR, 'Internal server error');
               })
