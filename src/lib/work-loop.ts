@@ -8,8 +8,8 @@ export class WorkLoop {
   readonly #options;
   #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  #wake = () => {};
-  #isNotified = false;
+  /** Resolves when the pause after the running iteration ends. */
+  #woken = Promise.withResolvers<void>();
   #begunTick = performance.now();
 
   constructor(options: {
@@ -39,8 +39,7 @@ export class WorkLoop {
 
   /** Starts the next iteration at once, because there is something to do. */
   notify(): void {
-    this.#isNotified = true;
-    this.#wake();
+    this.#woken.resolve();
   }
 
   /** Aborts the signal of the running iteration and resolves when it has ended. */
@@ -51,32 +50,24 @@ export class WorkLoop {
 
   /** Works until `signal` is aborted; resolves when the running iteration has ended. */
   async run(signal: AbortSignal): Promise<void> {
-    const { iterate, onFailure } = this.#options;
+    const { iterate, onFailure, pollMs } = this.#options;
+    signal.addEventListener('abort', () => this.notify());
     for (let failures = 0; !signal.aborted; ) {
-      this.#isNotified = false;
+      this.#woken = Promise.withResolvers();
       this.#begunTick = performance.now();
       try {
         const hasMore = await iterate(signal);
         failures = 0;
-        if (!hasMore) await this.#untilNotified(signal);
+        if (hasMore) continue;
+        const timer = setTimeout(this.#woken.resolve, pollMs);
+        await this.#woken.promise;
+        clearTimeout(timer);
       } catch (error) {
         failures += 1;
         if (failures === 1) onFailure?.(error);
         await pause(backoffMs(failures), signal);
       }
     }
-  }
-
-  async #untilNotified(signal: AbortSignal): Promise<void> {
-    if (this.#isNotified || signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = () => resolve();
-    this.#wake = wake;
-    signal.addEventListener('abort', wake);
-    const timer = setTimeout(wake, this.#options.pollMs);
-    await promise;
-    clearTimeout(timer);
-    signal.removeEventListener('abort', wake);
   }
 }
 
