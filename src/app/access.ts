@@ -13,7 +13,6 @@ import { PasswordCheck, SupervisorPages, Supervisors, strangers } from '../acces
 import { RefreshTokens, Revocations, SpentTokens, TokenManagement } from '../access/tokens/revocations.ts';
 import { importJwtKeys, TokenAuthenticator, TokenVerifier } from '../access/tokens/token-authenticator.ts';
 import { TokenIssuer } from '../access/tokens/token-issuer.ts';
-import { systemClock } from '../events/streams/clock.ts';
 import { ClientAdministration } from '../features/clients/client-administration.service.ts';
 import { ConsoleSessions } from '../features/oauth/console-sessions.service.ts';
 import { Grants } from '../features/oauth/token-endpoint.service.ts';
@@ -132,7 +131,7 @@ export async function buildAccess(
     check: (principal) => authenticator.check(principal),
     recheck: (principal) => authenticator.recheck(principal, true),
     guards,
-    clock: { ...systemClock, nowMs },
+    nowMs,
     onError: (error) =>
       log.error(
         { err: error },

@@ -13,7 +13,6 @@ import { AuditSeals, ChainKeeper } from '../audit/seals.ts';
 import { AuditSpool } from '../audit/spool.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { ObservedBus } from '../events/bus/observed-bus.ts';
-import { systemClock } from '../events/streams/clock.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
 import { AttentionFinder } from '../features/attention/attention.service.ts';
@@ -131,7 +130,6 @@ export async function createContext({
   const streaming: EventStreamsOptions = {
     log: databaseEventLog(db),
     wakeUps,
-    clock: { ...systemClock, nowMs },
     onError: (error) => log.error({ err: error }, 'cannot read the event log'),
   };
   const streams = new EventStreams(overrides.streams?.(streaming) ?? streaming);

@@ -1,7 +1,6 @@
 import type { AuditErasure } from '../audit/erasure.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { OutboxRelay } from '../events/outbox/outbox.ts';
-import { systemClock } from '../events/streams/clock.ts';
 import { AccountPages, Accounts } from '../features/accounts/accounts.service.ts';
 import { activityLists } from '../features/activity/activity.service.ts';
 import { Assets } from '../features/assets/assets.service.ts';
@@ -81,7 +80,6 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
     migrationPages: new MigrationPages(db),
     migrationProgress: new ProgressFeeds({
       progress: (nodeId, id) => migrationFiles.progress(nodeId, id),
-      clock: { ...systemClock, nowMs },
       onError: (error) => log.error({ err: error }, 'cannot read migration progress'),
     }),
     reference: new Reference({ db, nowMs, dropped }),

@@ -14,7 +14,7 @@ let clock: ManualClock;
 let executions: EventExecutions;
 beforeEach(() => {
   clock = new ManualClock();
-  executions = new EventExecutions(new SharedResults(), clock);
+  executions = new EventExecutions(new SharedResults());
 });
 
 /** A subscriber that replays, or one that is live. */

@@ -6,7 +6,6 @@ import type { MigrationProgressRow } from '../../src/features/user-migrations/mi
 import { ProgressFeeds, ProgressStream } from '../../src/features/user-migrations/progress-feeds.service.ts';
 import { type Fixture, startFixture, until } from '../support/graphql/fixture.ts';
 import { openSocket, rawSocket } from '../support/graphql/sockets.ts';
-import { ManualClock } from '../support/realtime/model.ts';
 
 const SOCKETS = 12;
 const PROGRESS = 'subscription { migrationProgress(id: "m") { processed } }';
@@ -32,7 +31,7 @@ beforeAll(async () => {
     ended += 1;
     nowMs += 6;
   };
-  const migrationProgress = new ProgressFeeds({ progress: async () => row, clock: new ManualClock(), onError: onEnd });
+  const migrationProgress = new ProgressFeeds({ progress: async () => row, onError: onEnd });
   migrationProgress.follow = async () => new ProgressStream(row, onEnd);
   fixture = await startFixture({ services: { migrationProgress } });
 });

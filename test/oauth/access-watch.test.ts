@@ -46,7 +46,7 @@ function watching() {
   };
   const guards = { check: vi.fn(async (): Promise<LimitVerdict> => ({ headers: [] })) };
   const onError = (error: unknown) => void faults.push(error);
-  const watch = new AccessWatch({ check, recheck: check, guards, clock, onError });
+  const watch = new AccessWatch({ check, recheck: check, guards, nowMs: () => clock.nowMs(), onError });
   const told: string[] = [];
   /** Applies changes, and lets the watchers be called back. */
   const apply = async (changes: AccessChange[]) => {

@@ -80,7 +80,6 @@ class Scenario {
     this.streams = new EventStreams({
       log: this.log,
       wakeUps: this.wakeUps,
-      clock: this.clock,
       onError: () => undefined,
     });
   }

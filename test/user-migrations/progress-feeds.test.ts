@@ -43,7 +43,6 @@ beforeEach(() => {
     return state && rowOf(state);
   };
   feeds = new ProgressFeeds({
-    clock,
     progress: (nodeId, id) => {
       reads.push(`${nodeId}/${id}`);
       return read(`${nodeId}/${id}`);

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { at, type Clock } from '../../events/streams/clock.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { isOverload, Refusal, serviceUnavailable } from '../../platform/errors.ts';
 import { InvalidTokenError, type Principal } from '../identity/callers.ts';
@@ -16,11 +15,15 @@ interface Watcher {
   request: GuardedRequest | undefined;
   keys: readonly string[];
   onEnd: OnAccessEnd;
-  cancelExpiry: (() => void) | undefined;
+  /** Ends it when its token expires; undefined if that does not. */
+  timer: NodeJS.Timeout | undefined;
   /** Whether the token has ended, or could not be checked. */
   hasEnded: boolean;
   isOver: boolean;
 }
+
+/** The longest that a timer waits. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
  * Watches the access of connections that outlive their request, such as subscriptions: reports when their token ends,
@@ -47,7 +50,7 @@ export class AccessWatch {
      */
     recheck(principal: Principal): Promise<unknown>;
     guards: Pick<ClientGuards, 'check'>;
-    clock: Clock;
+    nowMs(): number;
     /** Called when a token could not be checked, or a watcher has thrown. */
     onError(error: unknown): void;
   }) {
@@ -67,16 +70,10 @@ export class AccessWatch {
     const keys = [`client:${client ?? ''}`, ...endKeysOf(client, principal)];
     const watcher: Watcher = {
       ...{ principal, request, keys, onEnd },
-      ...{ cancelExpiry: undefined, hasEnded: false, isOver: false },
+      ...{ timer: undefined, hasEnded: false, isOver: false },
     };
     this.#add(watcher);
-    if (expiresAtMs !== undefined) {
-      watcher.cancelExpiry = at(
-        this.#deps.clock,
-        expiresAtMs,
-        () => void this.#end(watcher, new InvalidTokenError('expired')),
-      );
-    }
+    if (expiresAtMs !== undefined) this.#awaitExpiry(watcher, expiresAtMs);
     this.#verify(watcher, this.#deps.check).catch((error: unknown) => {
       this.#deps.onError(error);
       return this.#end(watcher, serviceUnavailable());
@@ -127,6 +124,16 @@ export class AccessWatch {
     for (const key of watcher.keys) this.#watchers.getOrInsertComputed(key, () => new Set()).add(watcher);
   }
 
+  #awaitExpiry(watcher: Watcher, expiresAtMs: number): void {
+    const leftMs = expiresAtMs - this.#deps.nowMs();
+    // A timer may fire early, and it cannot be set for more than 24 days.
+    const expire = () => {
+      if (this.#deps.nowMs() < expiresAtMs) this.#awaitExpiry(watcher, expiresAtMs);
+      else void this.#end(watcher, new InvalidTokenError('expired'));
+    };
+    watcher.timer = setTimeout(expire, Math.min(Math.max(0, leftMs), MAX_TIMEOUT_MS));
+  }
+
   /** Calls back a watcher in a turn among other work: one token may have thousands of connections. */
   async #end(watcher: Watcher, refusal: Refusal): Promise<void> {
     // The first end counts.
@@ -155,7 +162,7 @@ export class AccessWatch {
       if (watchers?.size === 0) this.#watchers.delete(key);
     }
     this.size -= 1;
-    watcher.cancelExpiry?.();
+    clearTimeout(watcher.timer);
   }
 }
 

@@ -1,12 +1,11 @@
 import type { Selectable } from 'kysely';
 import { Semaphore } from '../../lib/semaphore.ts';
-import { backoffMs } from '../../lib/work-loop.ts';
+import { backoffMs, pause } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { isOneOf, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { insertRows, textColumn } from '../../platform/database/row-sets.ts';
 import { isOverload } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { type Clock, sleep } from './clock.ts';
 
 type EventRow = Selectable<Tables['transaction_events']>;
 
@@ -242,7 +241,6 @@ export class RetryingLog<Payload> {
 
   constructor(dependencies: {
     log: EventLog<Payload>;
-    clock: Clock;
     /** Called once for each outage, with its first error. */
     onError: (error: unknown) => void;
   }) {
@@ -286,10 +284,9 @@ export class RetryingLog<Payload> {
     signal: AbortSignal,
     overloadMs = Number.POSITIVE_INFINITY,
   ): Promise<Result> {
-    const { clock, onError } = this.#deps;
-    const givesUpAtMs = clock.nowMs() + overloadMs;
-    signal.throwIfAborted();
+    const givesUpAtMs = Date.now() + overloadMs;
     for (let failures = 1; ; failures += 1) {
+      signal.throwIfAborted();
       try {
         const result = await read();
         this.#isDown = false;
@@ -298,12 +295,12 @@ export class RetryingLog<Payload> {
       } catch (error) {
         signal.throwIfAborted();
         if (isOverload(error)) {
-          if (clock.nowMs() >= givesUpAtMs) throw new SlowConsumerError();
+          if (Date.now() >= givesUpAtMs) throw new SlowConsumerError();
         } else {
-          if (!this.#isDown) onError(error);
+          if (!this.#isDown) this.#deps.onError(error);
           this.#isDown = true;
         }
-        await sleep(clock, backoffMs(failures, { maxMs: RETRY_MAX_MS }), signal);
+        await pause(backoffMs(failures, { maxMs: RETRY_MAX_MS }), signal);
       }
     }
   }

@@ -1,5 +1,4 @@
 import { heldMemory, inRequest } from '../../platform/held-memory.ts';
-import { type Clock, systemClock } from './clock.ts';
 import {
   CursorExpiredError,
   type EventLog,
@@ -185,7 +184,6 @@ export class EventStream<Payload = LoggedEvent['transaction']>
     dependencies: {
       log: RetryingLog<Payload>;
       tailers: EventTailers<Payload>;
-      clock: Clock;
       onEnd: (stream: EventStream<Payload>) => void;
     },
   ) {
@@ -326,7 +324,6 @@ export interface EventStreamsOptions<Payload = LoggedEvent['transaction']> {
   wakeUps: WakeUps;
   /** Called once for each outage of the event log, with its first error. */
   onError: (error: unknown) => void;
-  clock?: Clock | undefined;
   /** How often a tenant's log is read without a wake-up, in milliseconds; 1,000 by default. */
   pollMs?: number | undefined;
 }
@@ -336,16 +333,14 @@ export interface EventStreamsOptions<Payload = LoggedEvent['transaction']> {
  * tenant, for any number of its subscribers.
  */
 export class EventStreams<Payload = LoggedEvent['transaction']> {
-  readonly #clock: Clock;
   readonly #log: RetryingLog<Payload>;
   readonly #tailers: EventTailers<Payload>;
   readonly #streams = new Set<EventStream<Payload>>();
   #isStopped = false;
 
-  constructor({ log, wakeUps, onError, clock = systemClock, pollMs = EVENT_POLL_MS }: EventStreamsOptions<Payload>) {
-    this.#clock = clock;
-    this.#log = new RetryingLog({ log, clock, onError });
-    this.#tailers = new EventTailers({ log: this.#log, wakeUps, clock, pollMs });
+  constructor({ log, wakeUps, onError, pollMs = EVENT_POLL_MS }: EventStreamsOptions<Payload>) {
+    this.#log = new RetryingLog({ log, onError });
+    this.#tailers = new EventTailers({ log: this.#log, wakeUps, pollMs });
   }
 
   /**
@@ -356,7 +351,6 @@ export class EventStreams<Payload = LoggedEvent['transaction']> {
     const stream = new EventStream(options, {
       log: this.#log,
       tailers: this.#tailers,
-      clock: this.#clock,
       onEnd: (endedStream) => this.#streams.delete(endedStream),
     });
     this.#streams.add(stream);

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
+import { pause } from '../../lib/work-loop.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { outsideRequest } from '../../platform/held-memory.ts';
-import { type Clock, sleep } from './clock.ts';
 import { eventBytes, hasMore, type LoggedEvent, type RetryingLog } from './event-log.ts';
 import type { WakeUps } from './wake-ups.ts';
 
@@ -35,7 +35,6 @@ const SLOW_SUBSCRIBER_TIMEOUT_MS = 1_000;
 interface Dependencies<Payload> {
   log: RetryingLog<Payload>;
   wakeUps: WakeUps;
-  clock: Clock;
   pollMs: number;
 }
 
@@ -103,7 +102,7 @@ export class EventTailers<Payload> {
   async #wakeGrown(signal: AbortSignal): Promise<never> {
     for (;;) {
       this.#pollTick = performance.now();
-      await sleep(this.#deps.clock, this.#deps.pollMs, signal);
+      await pause(this.#deps.pollMs, signal);
       for (const [nodeId, seq] of await this.#deps.log.headSeqs([...this.#tailers.keys()], signal)) {
         this.#tailers.get(nodeId)?.wake(seq);
       }
@@ -198,10 +197,10 @@ class NodeTailer<Payload> {
     }
     const waitedFor = this.#behind().filter(({ waitedMs }) => waitedMs < SLOW_SUBSCRIBER_TIMEOUT_MS);
     if (waitedFor.length === 0) return;
-    const fromMs = this.#deps.clock.nowMs();
+    const fromMs = Date.now();
     const leftMs = SLOW_SUBSCRIBER_TIMEOUT_MS - Math.max(...waitedFor.map(({ waitedMs }) => waitedMs));
     await this.#atMost(leftMs, Promise.all(waitedFor.map(({ taken }) => taken)));
-    const tookMs = this.#deps.clock.nowMs() - fromMs;
+    const tookMs = Date.now() - fromMs;
     for (const { subscriber, waitedMs } of waitedFor) this.#waitedMs.set(subscriber, waitedMs + tookMs);
   }
 
@@ -216,9 +215,9 @@ class NodeTailer<Payload> {
 
   async #atMost(ms: number, waited: Promise<unknown>): Promise<void> {
     const { promise: over, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#deps.clock.after(ms, resolve);
+    const timer = setTimeout(resolve, ms);
     await Promise.race([waited, over]);
-    cancel();
+    clearTimeout(timer);
   }
 
   /** Passes events on. A subscriber that joins in the meantime reads them from the log. */

@@ -1,4 +1,3 @@
-import type { Clock } from '../../events/streams/clock.ts';
 import { StreamStoppedError } from '../../events/streams/event-log.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import type { MigrationProgressRow } from './migration-files.service.ts';
@@ -101,7 +100,7 @@ interface Feed {
   nodeId: string;
   id: string;
   streams: Set<ProgressStream>;
-  cancelPoll: () => void;
+  timer: NodeJS.Timeout | undefined;
   isFailing: boolean;
 }
 
@@ -117,7 +116,6 @@ export class ProgressFeeds {
   constructor(deps: {
     /** Reads the progress of a tenant's user migration from the primary; undefined when there is none with this id. */
     progress(nodeId: string, id: string): Promise<MigrationProgressRow | undefined>;
-    clock: Clock;
     /** Called once for each outage, with its first error. */
     onError(error: unknown): void;
   }) {
@@ -134,7 +132,7 @@ export class ProgressFeeds {
     const id = requestedId.toLowerCase();
     const first = await this.#deps.progress(nodeId, id);
     if (!first) return undefined;
-    const feed = this.#feeds.get(id) ?? { nodeId, id, streams: new Set(), cancelPoll: () => {}, isFailing: false };
+    const feed = this.#feeds.get(id) ?? { nodeId, id, streams: new Set(), timer: undefined, isFailing: false };
     const stream = new ProgressStream(first, (endedStream) => this.#leave(feed, endedStream));
     if (stream.isEnded) return stream;
     feed.streams.add(stream);
@@ -155,7 +153,7 @@ export class ProgressFeeds {
   }
 
   #schedule(feed: Feed): void {
-    feed.cancelPoll = this.#deps.clock.after(PROGRESS_POLL_MS, () => void this.#poll(feed));
+    feed.timer = setTimeout(() => this.#poll(feed), PROGRESS_POLL_MS);
   }
 
   async #poll(feed: Feed): Promise<void> {
@@ -175,7 +173,7 @@ export class ProgressFeeds {
   #leave(feed: Feed, stream: ProgressStream): void {
     feed.streams.delete(stream);
     if (feed.streams.size > 0) return;
-    feed.cancelPoll();
+    clearTimeout(feed.timer);
     if (this.#feeds.get(feed.id) === feed) this.#feeds.delete(feed.id);
   }
 }

@@ -17,7 +17,6 @@ import { buildAdministration } from '../../../src/app/access.ts';
 import { buildFeatures } from '../../../src/app/features.ts';
 import { graphqlSchema } from '../../../src/app/graphql-schema.ts';
 import { EmbeddedBus } from '../../../src/events/bus/embedded-bus.ts';
-import { systemClock } from '../../../src/events/streams/clock.ts';
 import { databaseEventLog } from '../../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../../src/events/streams/wake-ups.ts';
@@ -162,7 +161,7 @@ export async function startFixtureOn(database: Database, { services: replaced, .
     check,
     recheck: async () => undefined,
     guards: UNGUARDED,
-    clock: systemClock,
+    nowMs: Date.now,
     onError: () => undefined,
   });
   const server = createGraphqlServer({

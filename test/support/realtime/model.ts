@@ -1,12 +1,13 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../../src/events/streams/clock.ts';
+import { syncBuiltinESMExports } from 'node:module';
+import type { TimerOptions } from 'node:timers';
+import timers, { setImmediate as nextTurn } from 'node:timers/promises';
+import { onTestFinished, vi } from 'vitest';
 import { type EventLog, type LoggedEvent, PAGE_BYTES } from '../../../src/events/streams/event-log.ts';
 import { type EventStream, EventStreams, type StreamOptions } from '../../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../../src/events/streams/wake-ups.ts';
 
 export const NODE = 'node';
 
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const PAST_SECONDS = 60;
 
 /** How a model's read takes place: now, later, or not at all. */
@@ -97,38 +98,45 @@ export class ModelLog implements EventLog<object> {
   }
 }
 
-/** A clock that stands still unless it is advanced. */
-export class ManualClock implements Clock {
-  #nowMs = 0;
-  readonly #timers = new Set<{ atMs: number; callback: () => void }>();
+/** Node's timers and `Date` in a test, which stand still at 1970 unless they are advanced. */
+export class ManualClock {
+  constructor() {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: 0 });
+    // The fake timers leave out those that return promises.
+    const promised = vi.spyOn(timers, 'setTimeout').mockImplementation(fakeSleep);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      promised.mockRestore();
+      syncBuiltinESMExports();
+      vi.useRealTimers();
+    });
+  }
 
+  /** How many timers are set. */
   get timers(): number {
-    return this.#timers.size;
+    return vi.getTimerCount();
   }
 
   nowMs(): number {
-    return this.#nowMs;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    // Node's timers take what is too far for them as due at once.
-    if (ms > MAX_TIMEOUT_MS) throw new RangeError(`${ms} ms are too far for a timer`);
-    const timer = { atMs: this.#nowMs + ms, callback };
-    this.#timers.add(timer);
-    return () => {
-      this.#timers.delete(timer);
-    };
+    return Date.now();
   }
 
   /** Goes on by `ms` and calls back what is due. */
   advance(ms: number): void {
-    this.#nowMs += ms;
-    for (const timer of this.#timers) {
-      if (timer.atMs > this.#nowMs) continue;
-      this.#timers.delete(timer);
-      timer.callback();
-    }
+    vi.advanceTimersByTime(ms);
   }
+}
+
+function fakeSleep<Value>(ms?: number, value?: Value, { signal }: TimerOptions = {}): Promise<Value> {
+  const { promise, resolve, reject } = Promise.withResolvers<Value>();
+  const timer = setTimeout(() => resolve(value as Value), ms);
+  const abort = () => {
+    clearTimeout(timer);
+    reject(signal?.reason);
+  };
+  if (signal?.aborted) abort();
+  else signal?.addEventListener('abort', abort, { once: true });
+  return promise;
 }
 
 /** Lets everything happen that waits for nothing but its turn. */
@@ -171,7 +179,7 @@ export function modelStreams() {
   const clock = new ManualClock();
   const wakeUps = new MemoryWakeUps();
   const errors: unknown[] = [];
-  const streams = new EventStreams({ log, wakeUps, clock, onError: (error) => errors.push(error) });
+  const streams = new EventStreams({ log, wakeUps, onError: (error) => errors.push(error) });
   const subscribe = (options: Partial<StreamOptions<object>> = {}) =>
     streams.subscribe({ nodeId: NODE, matches: () => true, ...options });
   /** Appends as a writer does: the log first, then the wake-up. */

@@ -18,7 +18,6 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { noteUsers, notingUsers, type UserNotes, userNotes } from '../../../audit/noted-users.ts';
-import type { Clock } from '../../../events/streams/clock.ts';
 import {
   ERASED_BODY,
   ERASED_MESSAGE,
@@ -65,7 +64,6 @@ export function createEngine({
   hideSuggestions,
   jit,
   observer = new OperationObserver(),
-  clock,
 }: {
   introspection: boolean;
   /** Whether errors suggest no names of the schema. */
@@ -74,10 +72,9 @@ export function createEngine({
   jit: boolean;
   /** Measures and traces operations. */
   observer?: OperationObserver | undefined;
-  clock?: Clock | undefined;
 }) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
-  const executions = new EventExecutions(new SharedResults((event) => observer.deliveryOf(event)), clock);
+  const executions = new EventExecutions(new SharedResults((event) => observer.deliveryOf(event)));
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   const reference = (args: ExecutionArgs) => execute({ ...args, ...settings });
   const operations = jit ? new CompiledOperations({ reference, areVariablesGood, fragmentsOf }) : { run: reference };

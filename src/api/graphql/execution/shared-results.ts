@@ -8,11 +8,10 @@ import {
   type ValidatedSubscriptionArgs,
   visit,
 } from 'graphql';
-import { type Clock, sleep, systemClock } from '../../../events/streams/clock.ts';
 import { OVERLOAD_MAX_MS, SlowConsumerError } from '../../../events/streams/event-log.ts';
 import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { Semaphore } from '../../../lib/semaphore.ts';
-import { backoffMs } from '../../../lib/work-loop.ts';
+import { backoffMs, pause } from '../../../lib/work-loop.ts';
 import { isShort, limitedJson, runCooperatively, SLICE_LENGTH } from '../../../lib/yielding.ts';
 import { isOverload } from '../../../platform/errors.ts';
 import { heldMemory, type SharedHold } from '../../../platform/held-memory.ts';
@@ -262,7 +261,6 @@ export interface EventResults extends AsyncIterator<ExecutionResult> {
  */
 export class EventExecutions {
   readonly results: SharedResults;
-  readonly #clock: Clock;
   readonly #own = new Semaphore({
     permits: Number.POSITIVE_INFINITY,
     share: OWN_AT_ONCE,
@@ -271,9 +269,8 @@ export class EventExecutions {
   /** The tenants whose last execution was refused. */
   readonly #overloaded = new Set<string>();
 
-  constructor(results: SharedResults, clock: Clock = systemClock) {
+  constructor(results: SharedResults) {
     this.results = results;
-    this.#clock = clock;
   }
 
   /**
@@ -297,9 +294,9 @@ export class EventExecutions {
   ): Promise<ExecutionResult> {
     const { signal = NEVER } = source;
     const worker = { key: nodeId };
-    const givesUpAtMs = this.#clock.nowMs() + OVERLOAD_MAX_MS;
+    const givesUpAtMs = Date.now() + OVERLOAD_MAX_MS;
     const giveUpInTime = () => {
-      if (this.#clock.nowMs() >= givesUpAtMs) throw new SlowConsumerError();
+      if (Date.now() >= givesUpAtMs) throw new SlowConsumerError();
     };
     const own = async () => {
       // Those who have waited as long end together.
@@ -315,7 +312,8 @@ export class EventExecutions {
       }
       this.#overloaded.add(nodeId);
       giveUpInTime();
-      await sleep(this.#clock, backoffMs(failures, { maxMs: PAUSE_MAX_MS }), signal);
+      await pause(backoffMs(failures, { maxMs: PAUSE_MAX_MS }), signal);
+      signal.throwIfAborted();
     }
   }
 }
