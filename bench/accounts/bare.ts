@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { PGlite } from '@electric-sql/pglite';
 import express from 'express';
-import { isoFromPg, isoFromPgOrNull } from '../../src/lib/instants.ts';
+import { isoFromPg } from '../../src/lib/instants.ts';
 import { type Keep, type RecordOptions, shortestRecords } from '../lib/shortest-record.ts';
 import type { Statement } from './statements.ts';
 
@@ -75,7 +75,7 @@ async function serve(options: BareOptions): Promise<void> {
       ...row,
       created_at: isoFromPg(row.created_at ?? ''),
       updated_at: isoFromPg(row.updated_at ?? ''),
-      deleted_at: isoFromPgOrNull(row.deleted_at ?? null),
+      deleted_at: row.deleted_at ? isoFromPg(row.deleted_at) : null,
     }));
     return { data, page: options.page ?? 1, per_page: 10, total: Number(counted[0]?.total) };
   };

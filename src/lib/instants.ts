@@ -92,11 +92,6 @@ export function isoFromPg(text: string): string {
   return `${seconds.replace(' ', 'T')}.${millis}Z`;
 }
 
-/** Converts PostgreSQL's text of a `timestamptz` in UTC to ISO 8601, cut to milliseconds; null stays null. */
-export function isoFromPgOrNull(text: string | null): string | null {
-  return text === null ? null : isoFromPg(text);
-}
-
 // 0000-01-01T00:00:00Z, 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z.
 const FIRST_SECOND = -62_167_219_200n;
 const FIRST_PG_SECOND = -62_135_596_800n;

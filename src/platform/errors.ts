@@ -230,9 +230,12 @@ export async function withParent<Result>(write: () => Promise<Result>): Promise<
   }
 }
 
-/** Checks whether the database or a constraint refused a value (SQLSTATE classes 22 and 23), so that no retry helps. */
+/**
+ * Checks whether the database or a constraint refused a value (SQLSTATE classes 22 and 23), or the value is over a limit of
+ * PostgreSQL (class 54: too long for an index, for example), so that no retry helps.
+ */
 export function isRefusedValue(error: unknown): boolean {
-  return /^2[23]/.test(sqlState(error) ?? '');
+  return /^(?:2[23]|54)/.test(sqlState(error) ?? '');
 }
 
 /** Matches the code of an error, or its message if it has none, by which Node, PostgreSQL and the driver say `isServerAway`. */

@@ -65,7 +65,11 @@ export const Transaction = defineEntity({
       properties: ['nodeId', 'type', 'collection'],
       where: 'status is null or status in (3, 4)',
     },
-    { name: 'transactions_by_hash', properties: ['nodeId', 'transactionHash'], where: "transaction_hash <> ''" },
+    {
+      name: 'transactions_by_hash_start',
+      expression:
+        'create index transactions_by_hash_start on transactions using btree (node_id, "left"(transaction_hash, 512)) where (transaction_hash <> \'\'::text)',
+    },
     {
       name: 'transactions_in_conflict',
       properties: ['nodeId', 'registeredAt', 'id'],

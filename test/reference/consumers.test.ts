@@ -58,6 +58,10 @@ describe('the consumer of reference data', () => {
       incoming('reference.chains', randomUUID(), Buffer.from('{"name":"x","version":9223372036854775808}')),
     'no name': () => incoming('reference.chains', randomUUID(), { version: 1 }),
     'U+0000 in a name': () => incoming('reference.chains', randomUUID(), { name: 'a\0', version: 1 }),
+    'a symbol that is too long for its index': () => {
+      const symbol = Array.from({ length: 1_000 }, () => randomUUID()).join('');
+      return incoming('reference.currencies', randomUUID(), { network_id: neighbour.ids.networks, symbol, version: 1 });
+    },
     'an account without a node': () => incoming('reference.accounts', randomUUID(), account),
     'an account with a status of 2^31': () =>
       incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, status: 2 ** 31 }),

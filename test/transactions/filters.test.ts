@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { topicOf } from '../../src/features/transactions/type-codes.rules.ts';
@@ -147,4 +148,26 @@ describe('transactionStats', () => {
     const { json } = await fixture.query(query, { token: fixture.newToken({ permissions: ['wallets:read'] }) });
     expect(json.errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'transactions:read' });
   });
+});
+
+// Last, because the lists above are whole.
+it('2.7-04 D6-18 DG-01: a hash of any length is applied, and found by its text and its beginning', async () => {
+  const hash = Array.from({ length: 20_000 }, (_, index) => ((index * 7_919) % 65_521).toString(36)).join('-');
+  const id = `${randomUUID()}\u{1f600}`;
+  await fixture.register(id);
+  await fixture.notify(id, 3, { transaction_hash: hash, contract_address: hash, error: hash });
+  const found = async (filter: object) => {
+    const { json } = await fixture.query(
+      'query ($filter: TransactionFilter) { transactions(filter: $filter) { edges { node { id transactionHash } } } }',
+      { variables: { filter } },
+    );
+    return json.data.transactions.edges.map(({ node }: { node: object }) => node);
+  };
+  const all = [{ id, transactionHash: hash }];
+  for (const text of [id, hash]) expect(await found({ idOrHash: text })).toEqual(all);
+  for (const text of [id.slice(0, -2), hash.slice(0, 9), hash.slice(0, 999)]) {
+    expect(await found({ search: text })).toEqual(all);
+  }
+  expect(await found({ idOrHash: `${hash}x` })).toEqual([]);
+  expect(await found({ search: `${hash.slice(0, 999)}x` })).toEqual([]);
 });

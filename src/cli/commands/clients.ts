@@ -2,7 +2,7 @@ import { OPERATOR } from '../../access/administration/administration.ts';
 import { type ClientRow, clientMembers, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import { clientInput, clientPatchInput, GRANT_TYPES, rotationInput } from '../../features/clients/client.input.ts';
-import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
+import { isoFromPg } from '../../lib/instants.ts';
 import { type CommandBody, CommandError, type CommandInput, printable, UsageError } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { changed, nodeOf, openAdministration, openReading, orCommandError } from '../kit/open-services.ts';
@@ -15,7 +15,7 @@ function clientView(row: ClientRow) {
     node_id: row.node_id,
     ...clientMembers(row),
     status: row.status,
-    last_used_at: isoFromPgOrNull(row.last_used_at),
+    last_used_at: row.last_used_at && isoFromPg(row.last_used_at),
     created_at: isoFromPg(row.created_at),
     updated_at: isoFromPg(row.updated_at),
   };
@@ -215,7 +215,7 @@ export const clientShow: CommandBody = {
       used: { month, requests: Number(quota?.used ?? 0) },
       secrets: secrets.map((secret) => ({
         created_at: isoFromPg(secret.created_at),
-        expires_at: isoFromPgOrNull(secret.expires_at),
+        expires_at: secret.expires_at && isoFromPg(secret.expires_at),
       })),
     };
     const lines = Object.entries(document).map(([name, value]) => `${name.padEnd(LABEL_WIDTH)}${shown(value)}\n`);

@@ -3,7 +3,7 @@ import { emailOf } from '../../features/users/users.rules.ts';
 import { renameUser } from '../../features/users/users.service.ts';
 import { identifierKeySql } from '../../lib/identifier-key.ts';
 import { objectInput } from '../../lib/input.ts';
-import { isoFromPgOrNull } from '../../lib/instants.ts';
+import { isoFromPg } from '../../lib/instants.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { type CommandBody, printable } from '../kit/command.ts';
 import { checked, uuid } from '../kit/flags.ts';
@@ -26,7 +26,7 @@ export const usersErase: CommandBody = {
     await record({ id }, { nodeId });
     const user = await orCommandError(absent, userErasure.erase(nodeId, id, null));
     const { erased_records: records, erased_responses: responses } = user;
-    const erased_at = isoFromPgOrNull(user.erased_at);
+    const erased_at = user.erased_at && isoFromPg(user.erased_at);
     return input.answer(
       { id: user.id, erased: true, erased_at, records, responses },
       `Erased user ${user.id} at ${erased_at}: ${records} audit records, ${responses} stored responses.\n`,

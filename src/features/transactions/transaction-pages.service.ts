@@ -1,4 +1,4 @@
-import { type Expression, ExpressionWrapper, type SqlBool, ValueNode } from 'kysely';
+import { type Expression, type ExpressionBuilder, ExpressionWrapper, type SqlBool, ValueNode } from 'kysely';
 import { eventsByTransaction, type LoggedEvent } from '../../events/streams/event-log.ts';
 import { type Instant, instantToIsoMillis } from '../../lib/instants.ts';
 import type { PageRequest } from '../../lib/keyset.ts';
@@ -63,6 +63,19 @@ function literal<Text extends string>(text: Text): ExpressionWrapper<never, neve
   return new ExpressionWrapper(ValueNode.createImmediate(text));
 }
 
+/** How many characters of a hash are in its index. An index takes no text of any length, and a notification has any. */
+const INDEXED_HASH = 512;
+
+/** Returns the expression that the index has. */
+function hashStart(eb: ExpressionBuilder<{ listed: TransactionRow }, 'listed'>) {
+  return eb.fn<string>('left', ['transaction_hash', eb.lit(INDEXED_HASH)]);
+}
+
+/** Returns what `hashStart` selects of a text. */
+function startOf(text: string): string {
+  return [...text.slice(0, 2 * INDEXED_HASH)].slice(0, INDEXED_HASH).join('');
+}
+
 function columnsOfInstant({ seconds, nanos }: Instant) {
   return { seconds: seconds.toString(), nanos };
 }
@@ -70,16 +83,25 @@ function columnsOfInstant({ seconds, nanos }: Instant) {
 /** Reads the transactions of a tenant by keyset, in the order of their registration. */
 export class TransactionPages extends keysetList({
   rows: (k) => k.selectFrom('transactions').selectAll(),
-  valuesOf: ({ updatedSince, updatedUntil, search, ...otherFilters }: TransactionFilter & { isSorted?: boolean }) => ({
+  valuesOf: ({
+    updatedSince,
+    updatedUntil,
+    search,
+    idOrHash,
+    ...otherFilters
+  }: TransactionFilter & { isSorted?: boolean }) => ({
     ...otherFilters,
     isDone: otherFilters.status === STATUS.Done,
     since: updatedSince && columnsOfInstant(updatedSince),
     until: updatedUntil && columnsOfInstant(updatedUntil),
+    sought: idOrHash === undefined ? undefined : { text: idOrHash, start: startOf(idOrHash) },
     // An index has what begins with a text between it and the same with a character that sorts after all others.
     beginning:
-      search === undefined ? undefined : { text: search, end: `${search}\uffff`, pattern: startingWith(search) },
+      search === undefined
+        ? undefined
+        : { start: startOf(search), end: `${startOf(search)}\u{10ffff}`, pattern: startingWith(search) },
   }),
-  where: (eb, { collection, status, isDone, type, error, idOrHash, beginning, since, until, conflict, flagged }) => [
+  where: (eb, { collection, status, isDone, type, error, sought, beginning, since, until, conflict, flagged }) => [
     ...(collection === undefined ? [] : [eb('collection', '=', collection)]),
     ...(status === undefined ? [] : [eb('status', '=', status)]),
     // The partial indexes serve only conditions that contain theirs as it is.
@@ -95,22 +117,31 @@ export class TransactionPages extends keysetList({
             ...Object.values(STATUS).map((knownStatus) => eb('status', '=', eb.lit(knownStatus))),
           ]),
         ]),
-    ...(idOrHash === undefined
+    ...(sought === undefined
       ? []
       : [
           eb.or([
-            eb('id', '=', idOrHash),
-            eb.and([eb('transaction_hash', '=', idOrHash), eb('transaction_hash', '<>', literal(''))]),
+            eb('id', '=', sought.text),
+            eb.and([
+              eb(hashStart(eb), '=', sought.start),
+              eb('transaction_hash', '=', sought.text),
+              eb('transaction_hash', '<>', literal('')),
+            ]),
           ]),
         ]),
     ...(beginning === undefined
       ? []
       : [
           eb.or(
-            (['id', 'transaction_hash'] as const).map((column) =>
+            (
+              [
+                ['id', eb.ref('id')],
+                ['transaction_hash', hashStart(eb)],
+              ] as const
+            ).map(([column, indexedText]) =>
               eb.and([
-                eb(column, '>=', beginning.text),
-                eb(column, '<', beginning.end),
+                eb(indexedText, '>=', beginning.start),
+                eb(indexedText, '<', beginning.end),
                 eb(column, '<>', literal('')),
                 eb(column, 'like', beginning.pattern),
               ]),

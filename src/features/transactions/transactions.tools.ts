@@ -10,9 +10,7 @@ import { STATUS, TRANSACTION_COLLECTIONS, type TransactionSnapshot } from '../..
 import { transactionIdInput } from './notification.input.ts';
 import { statusName, typeFlagged, typeName } from './type-codes.rules.ts';
 
-const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
-
-const status = z.enum(STATUS_NAMES).meta({
+const status = z.enum(Object.keys(STATUS) as (keyof typeof STATUS)[]).meta({
   description: 'Done and Error are final; PendingReceipt was broadcast and waits for its receipt.',
 });
 
@@ -39,23 +37,25 @@ const updatedSince = z
   .transform(readAs(parseInstant, 'must be an ISO 8601 date and time, such as 2026-11-21T10:30:00Z'));
 
 function transactionView(view: TransactionSnapshot): z.input<typeof transaction> {
-  const { id, collection, type, status: code } = view;
-  const { transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at } = view;
+  const { collection, type, error, conflict, created_at, updated_at } = view;
   return {
-    id,
-    collection: collection,
+    id: view.id,
+    collection,
     type,
     type_name: typeName(collection, type),
     type_flagged: typeFlagged(collection, type),
-    status: code === null ? null : statusName(code),
-    ...{ transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at },
+    status: view.status === null ? null : statusName(view.status),
+    transaction_hash: view.transaction_hash,
+    contract_address: view.contract_address,
+    gas_used: view.gas_used,
+    ...{ error, conflict, created_at, updated_at },
   };
 }
 
 const transactionEvent = z.strictObject({
   sequence: z.string().meta({ description: "Its position in the tenant's event log." }),
-  status: z.enum(STATUS_NAMES),
-  previous_status: z.enum(STATUS_NAMES).nullable(),
+  status: z.enum(status.options),
+  previous_status: z.enum(status.options).nullable(),
   transaction_hash: z.string(),
   contract_address: z.string(),
   error: z.string().nullable(),
@@ -89,7 +89,7 @@ export const transactionTools = [
     scope: 'transactions:read',
     input: objectInput({
       collection: z.enum(TRANSACTION_COLLECTIONS, `must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`).optional(),
-      status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
+      status: z.enum(status.options, `must be one of ${status.options.join(', ')}`).optional(),
       type: z
         .int32('must be a whole number of 32 bits')
         .optional()

@@ -14,7 +14,7 @@ import {
 } from '../../api/mcp/kit/tool.ts';
 import { instant, uuid } from '../../lib/fields.ts';
 import { objectInput, uuidInput } from '../../lib/input.ts';
-import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
+import { isoFromPg } from '../../lib/instants.ts';
 import { ofOneOwner } from '../../platform/database/keyset-list.ts';
 import { invalidInput, orNotFound } from '../../platform/errors.ts';
 import { bulkRows, migrateUsersInput } from './migration.input.ts';
@@ -49,10 +49,12 @@ const migration = z.strictObject({
 });
 
 function migrationView(row: MigrationTableRow): z.input<typeof migration> {
-  const { id, status, total, success, skipped, failed, created_by } = row;
-  const times = { created_at: isoFromPg(row.created_at), finished_at: isoFromPgOrNull(row.finished_at) };
-  const mark = row.dry_run ? { dry_run: true as const } : {};
-  return { id, status, total, success, skipped, failed, ...mark, created_by, ...times };
+  const { id, status, total, success, skipped, failed, created_by, created_at, finished_at } = row;
+  return {
+    ...{ id, status, total, success, skipped, failed },
+    ...(row.dry_run ? { dry_run: true as const } : {}),
+    ...{ created_by, created_at: isoFromPg(created_at), finished_at: finished_at && isoFromPg(finished_at) },
+  };
 }
 
 /** Returns the view of a migration with a page of its rows. */

@@ -5,7 +5,7 @@ import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
 import type { IdempotentResponses } from '../../idempotency/idempotent-responses.ts';
 import { identifierKey } from '../../lib/identifier-key.ts';
 import { cutTo } from '../../lib/input.ts';
-import { isoFromPgOrNull } from '../../lib/instants.ts';
+import { isoFromPg } from '../../lib/instants.ts';
 import { KeyedMutex } from '../../lib/semaphore.ts';
 import { nfc } from '../../lib/spelling.ts';
 import type { Db, UnscopedDatabase } from '../../platform/database/database.ts';
@@ -26,7 +26,7 @@ export function userView(row: UserRow) {
   const kyc = {
     is_verified: kyc_verified,
     token_sent: kyc_token_sent,
-    token_sent_at: isoFromPgOrNull(row.kyc_token_sent_at),
+    token_sent_at: row.kyc_token_sent_at && isoFromPg(row.kyc_token_sent_at),
     token_tx_hash: row.kyc_token_tx_hash,
   };
   const members = { id, external_id, name, surname, email, address, identity_number };

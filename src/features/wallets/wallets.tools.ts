@@ -15,8 +15,10 @@ export const wallet = z.strictObject({
 
 /** Returns the view of a wallet; `account_id` is null for a caller that may not read accounts. */
 export function walletView({ id, account_id, chain, created_at }: WalletRow, { permissions }: ToolCaller) {
-  const account = permissions.has('accounts:read') ? account_id : null;
-  return { id, account_id: account, chain, created_at: isoFromPg(created_at) };
+  return {
+    ...{ id, account_id: permissions.has('accounts:read') ? account_id : null },
+    ...{ chain, created_at: isoFromPg(created_at) },
+  };
 }
 
 export const walletTools = [

@@ -132,8 +132,8 @@ const BUILDERS_TEXTS = new Set([
 const FUNCTIONS = new Set(
   (
     'abs any array_agg avg bool_and bool_or char_length coalesce concat count date_trunc dense_rank floor ceil greatest identifier_key ' +
-    'json_agg json_array_elements_text jsonb_agg lag lead least length lower max min now nullif octet_length rank round row_number ' +
-    'sum to_json to_jsonb trim upper'
+    'json_agg json_array_elements_text jsonb_agg lag lead least left length lower max min now nullif octet_length rank round ' +
+    'row_number sum to_json to_jsonb trim upper'
   ).split(' '),
 );
 
