@@ -224,8 +224,8 @@ export function Correct({ file, columns, rows, keepsOthers, onEdit, onDone }: Co
   };
   const save = async () => {
     const records = new Map(wanted.map((row) => [row.index, recordOf(textsOf(row))]));
-    guardLeaving(undefined);
-    onDone((await copyOf(file, (index) => records.get(index) ?? keepsOthers).catch(unreadable)).copy);
+    const copying = copyOf(file, (index) => records.get(index) ?? keepsOthers);
+    await copying.then(({ copy }) => [guardLeaving(undefined), onDone(copy)], unreadable);
     toast(`${counted(edited.size, 'row')} corrected.`);
   };
   const inputs: Column<FileRow>[] = columns.map((column, at) => ({

@@ -168,6 +168,15 @@ describeReal('chromium', 'user migrations in the console', () => {
     await asked.getByRole('button', { name: 'Keep editing' }).click();
     expect(await long.inputValue()).toBe(`${address.slice(0, -1)}d`);
     await page.getByLabel('KYC sent of line 2').selectOption('Sent');
+    // A file that cannot be read any more leaves the corrections, and what asks before they are left.
+    await page.evaluate(
+      'window.read = Blob.prototype.arrayBuffer; Blob.prototype.arrayBuffer = () => Promise.reject();',
+    );
+    await button(page, 'Apply corrections').click();
+    await page.getByText('The file cannot be read').waitFor();
+    await page.evaluate('Blob.prototype.arrayBuffer = window.read;');
+    await page.getByRole('link', { name: 'Clients' }).first().click();
+    await asked.getByRole('button', { name: 'Keep editing' }).click();
     await button(page, 'Apply corrections').click();
     await page.getByText('No problems found in the file.').waitFor();
     await page.getByRole('link', { name: 'Clients' }).first().click();
