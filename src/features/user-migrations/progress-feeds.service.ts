@@ -4,7 +4,7 @@ import type { MigrationProgressRow } from './migration-files.service.ts';
 
 /**
  * Iterates over the progress of a user migration for one subscriber: the first value at once, then always the newest
- * one, each once. Ends after the value that is done. Rejects once with the error given to `end`.
+ * one, each once. Ends after the value that is done. Rejects when the process stops.
  */
 export class ProgressStream implements AsyncIterableIterator<MigrationProgressRow, undefined> {
   /** Called once, when the stream ends. The last value may not have been read yet. */
@@ -12,17 +12,16 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
   readonly #first: MigrationProgressRow;
   readonly #left = new AbortController();
   #last: MigrationProgressRow;
-  #untaken: MigrationProgressRow | undefined;
+  /** Whether the last value has been read. */
+  #isTaken = false;
   /** Resolves at the next value, or at the end. */
   #changed = Promise.withResolvers<void>();
-  #failure: { error: unknown } | undefined;
   isEnded: boolean;
 
   constructor(first: MigrationProgressRow, onEnd: (stream: ProgressStream) => void) {
     this.#onEnd = onEnd;
     this.#first = first;
     this.#last = first;
-    this.#untaken = first;
     this.isEnded = first.done;
   }
 
@@ -42,37 +41,30 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
   offer(row: MigrationProgressRow): void {
     if (this.isEnded || row.processed < this.#last.processed || stateOf(row) === stateOf(this.#last)) return;
     this.#last = row;
-    this.#untaken = row;
+    this.#isTaken = false;
     this.#wake();
     if (row.done) this.end();
   }
 
   /** Ends the stream: without an error, an unread value can still be read; with an error, it is dropped. */
-  end(error?: unknown): void {
+  end(error?: StreamStoppedError): void {
     if (this.isEnded) return;
     this.isEnded = true;
-    if (error !== undefined) {
-      this.#untaken = undefined;
-      this.#failure = { error };
-      this.#left.abort(error);
-    }
+    if (error) this.#left.abort(error);
     this.#wake();
     this.#onEnd(this);
   }
 
   async next(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
-    while (!this.#untaken && !this.isEnded) await this.#changed.promise;
-    const value = this.#untaken;
-    this.#untaken = undefined;
-    if (value) return { done: false, value };
-    const failure = this.#failure;
-    this.#failure = undefined;
-    if (failure) throw failure.error;
-    return { done: true, value: undefined };
+    while (this.#isTaken && !this.isEnded) await this.#changed.promise;
+    const { aborted, reason } = this.signal;
+    if (reason instanceof StreamStoppedError) throw reason;
+    if (aborted || this.#isTaken) return { done: true, value: undefined };
+    this.#isTaken = true;
+    return { done: false, value: this.#last };
   }
 
   async return(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
-    this.#untaken = undefined;
     this.#left.abort();
     this.end();
     return { done: true, value: undefined };
