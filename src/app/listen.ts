@@ -68,11 +68,9 @@ export async function closeGracefully(
   NetServer.prototype.close.call(server, () => resolve());
   const connections = connectionsOf.get(server);
   connections?.drain();
-  const timer = setTimeout(() => connections?.cut(), deadlineMs);
-  const checks = setInterval(() => connections?.giveUpStalled(giveUp), BODY_CHECK_MS);
+  using _cut = setTimeout(() => connections?.cut(), deadlineMs);
+  using _checks = setInterval(() => connections?.giveUpStalled(giveUp), BODY_CHECK_MS);
   await promise;
-  clearTimeout(timer);
-  clearInterval(checks);
   // A cut connection notifies its requests one tick later.
   await new Promise((resolve) => setImmediate(resolve));
 }

@@ -159,13 +159,12 @@ function collectAtRest(): void {
 }
 
 async function stopInTime(service: Service, log: FlushableLog): Promise<number> {
-  const deadline = setTimeout(() => {
+  using _deadline = setTimeout(() => {
     log.error({}, `stop took ${STOP_DEADLINE_MS / 1_000} s; closing the remaining connections`);
     log.flush();
     process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS);
   await service[Symbol.asyncDispose]();
-  clearTimeout(deadline);
   log.info({}, 'stopped');
   return 0;
 }

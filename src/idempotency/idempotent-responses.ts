@@ -118,11 +118,7 @@ export class IdempotentResponses {
   async #exclusively<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(conflict('in_progress')), this.#maxWaitMs);
-    const begin = () => {
-      clearTimeout(timer);
-      return work();
-    };
-    return this.#mutex.run(name, begin, late.signal).finally(() => clearTimeout(timer));
+    return this.#mutex.run(name, work, late.signal).finally(() => clearTimeout(timer));
   }
 
   async #respond(request: KeyedRequest, work: () => Promise<StoredResponse>): Promise<StoredResponse> {

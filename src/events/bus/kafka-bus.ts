@@ -291,7 +291,7 @@ export class KafkaSubscription implements Subscription {
     const { topic, partition } = at;
     const name = `${topic}/${partition}`;
     // A failed heartbeat needs no handling: the next request of kafkajs fails as well, and it rejoins the group.
-    const heartbeats = setInterval(() => payload.heartbeat().catch(() => undefined), HEARTBEAT_MS);
+    using _heartbeats = setInterval(() => payload.heartbeat().catch(() => undefined), HEARTBEAT_MS);
     try {
       await this.#deps.options.handle(messages);
       this.#failures.delete(name);
@@ -303,8 +303,6 @@ export class KafkaSubscription implements Subscription {
       this.#deps.log('warn', 'event batch failed; retrying', fields);
       setTimeout(payload.pause(), backoffMs(failures)).unref();
       return false;
-    } finally {
-      clearInterval(heartbeats);
     }
   }
 }

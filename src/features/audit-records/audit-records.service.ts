@@ -189,7 +189,7 @@ export class AuditExports extends WorkLoop {
     const target = new StoredExport<ExportState>(this.#deps, row);
     const lost = new AbortController();
     const renew = () => target.update({ lease_until: iso(nowMs() + LEASE_MS) });
-    const renewal = setInterval(() => {
+    using _renewal = setInterval(() => {
       renew().catch((error: unknown) => error instanceof LostExportError && lost.abort());
     }, LEASE_MS / 3);
     try {
@@ -212,8 +212,6 @@ export class AuditExports extends WorkLoop {
         log.error({ err: error, export_id: row.id }, 'audit export failed');
         await withdrawExports(db, 'an unexpected error, which the log of the service has', [row.id]);
       }
-    } finally {
-      clearInterval(renewal);
     }
   }
 
