@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { print } from 'graphql';
 import { type Client, CloseCode } from 'graphql-ws';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/access/identity/callers.ts';
+import { SocketOperations } from '../../src/api/graphql/sockets/socket-operations.ts';
 import { runCooperatively } from '../../src/lib/yielding.ts';
 import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { MemoryAccounts } from '../../src/platform/held-memory.ts';
@@ -301,6 +303,28 @@ describe('graphql-transport-ws', () => {
     expect(received[0]).toMatchObject({ id: '100', type: 'error' });
     send({ type: 'complete', id: '0' });
     await until(() => fixture.streams.load.streams === 99);
+  });
+
+  it('D6-24: the end of an operation wakes one message of its id, however many wait', async () => {
+    const record = { recordOperation: async () => undefined, isAuditFull: () => false };
+    const operations = new SocketOperations(Object(undefined), record);
+    const ends: (() => void)[] = [];
+    for (let at = 0; at < 100; at += 1) {
+      void operations.inTurn({ type: 'subscribe', id: 'again' }, () => new Promise<void>((end) => ends.push(end)));
+      void operations.inTurn({ type: 'complete', id: 'again' }, async () => undefined);
+    }
+    for (let turns = 0; turns < 5; turns += 1) await nextTurn();
+    const { get } = Map.prototype;
+    let lookups = 0;
+    Map.prototype.get = function (key) {
+      lookups += Number(key === 'again');
+      return get.call(this, key);
+    };
+    ends[0]?.();
+    for (let turns = 0; turns < 5; turns += 1) await nextTurn();
+    Map.prototype.get = get;
+    expect(ends).toHaveLength(2);
+    expect(lookups).toBeLessThan(10);
   });
 
   it('DG-08: an id that is used again is that of another operation, which ends and is recorded by itself', async () => {

@@ -74,8 +74,10 @@ export class SocketOperations {
    */
   readonly #waiting = new Map<string, HeldMemory | undefined>();
   #none = Promise.withResolvers<void>();
-  /** The operations that the protocol handles, by their ids, and whether their clients have ended them. */
-  readonly #handled = new Map<unknown, { ended: Promise<unknown>; isLeft: boolean }>();
+  /** The operations that the protocol handles, by their ids; each resolves when it is over. */
+  readonly #handled = new Map<unknown, Promise<unknown>>();
+  /** What the next message of an id waits for. */
+  readonly #turns = new Map<unknown, Promise<unknown>>();
 
   constructor(
     exchange: Exchange,
@@ -94,15 +96,22 @@ export class SocketOperations {
    */
   async inTurn(message: unknown, handle: () => Promise<unknown>): Promise<void> {
     const { type, id } = Object(message);
-    while (this.#handled.get(id)?.isLeft) await this.#handled.get(id)?.ended;
+    const before = this.#turns.get(id);
+    // Each message waits for the one before it, and an iteration of the event loop: the end of an operation, or of the
+    // socket, would wake all of them at once.
+    const { promise: turn, resolve: next } = Promise.withResolvers<unknown>();
+    this.#turns.set(id, turn);
+    await before?.then(() => nextTurn());
     if (type === 'complete') this.left(id);
     const handled = handle();
     if (type === 'subscribe') {
-      this.#handled.set(id, {
-        ended: Promise.allSettled([handled]).then(() => this.#handled.delete(id)),
-        isLeft: false,
-      });
+      this.#handled.set(
+        id,
+        Promise.allSettled([handled]).then(() => this.#handled.delete(id)),
+      );
     }
+    void turn.then(() => this.#turns.get(id) === turn && this.#turns.delete(id));
+    next(type === 'complete' ? this.#handled.get(id) : undefined);
     await handled;
   }
 
@@ -133,8 +142,12 @@ export class SocketOperations {
     if (!open) return;
     open.ok &&= !hasErrors;
     if (open.characters >= KEPT_CHARACTERS) return;
-    if (shared) shared.recordedText ??= recordedText(text);
-    append(open, shared?.recordedText ?? recordedText(text), text.length);
+    const recorded = shared?.recordedText ?? recordedText(text);
+    if (shared) shared.recordedText = recorded;
+    open.characters += text.length + 1;
+    open.texts.push(recorded);
+    recorded.take(open.held);
+    open.held?.charge(PLACE);
   }
 
   /** Adds the errors with which an operation is refused to its record, and ends it. */
@@ -172,7 +185,6 @@ export class SocketOperations {
   /** Stops the work of the operation that its client has ended, or of all because the client has left. */
   left(id?: unknown): void {
     for (const [waiting, held] of this.#waiting) if (id === undefined || id === waiting) held?.leave();
-    Object.assign(this.#handled.get(id) ?? {}, { isLeft: true });
   }
 
   /** Ends all operations with the error that a guard refuses them. */
@@ -185,13 +197,6 @@ export class SocketOperations {
     if (this.#waiting.size > 0) await this.#none.promise;
     await nextTurn();
   }
-}
-
-function append(open: OpenOperation, recorded: SharedHold<string>, length: number): void {
-  open.characters += length + 1;
-  open.texts.push(recorded);
-  recorded.take(open.held);
-  open.held?.charge(PLACE);
 }
 
 /** Returns what records keep of a text: of a longer one the beginning, which must not refer to the rest. */
