@@ -78,15 +78,13 @@ export async function parseTable(text: TableText, signal: AbortSignal): Promise<
 
 async function parseInThread(text: TableText, signal: AbortSignal): Promise<ParsedTable> {
   signal.throwIfAborted();
-  const worker = new Worker(new URL('./table-thread.ts', import.meta.url), { workerData: text, execArgv: [] });
+  await using worker = new Worker(new URL('./table-thread.ts', import.meta.url), { workerData: text, execArgv: [] });
   try {
     const [parsed] = await once(worker, 'message', { signal });
     return parsed;
   } catch (error) {
     signal.throwIfAborted();
     throw error;
-  } finally {
-    await worker.terminate();
   }
 }
 

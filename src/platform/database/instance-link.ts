@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdtempDisposableSync, rmSync, symlinkSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -35,13 +35,9 @@ const MAX_PATH_BYTES = 100;
  */
 export async function byShortPath<Result>(path: string, use: (path: string) => Promise<Result>): Promise<Result> {
   if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return use(path);
-  const folder = mkdtempSync(join(tmpdir(), 'portcullis-'));
-  try {
-    symlinkSync(resolve(dirname(path)), join(folder, 'run'));
-    return await use(join(folder, 'run', 'database'));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'portcullis-'));
+  symlinkSync(resolve(dirname(path)), join(folder.path, 'run'));
+  return await use(join(folder.path, 'run', 'database'));
 }
 
 /** Sends a message as a line. */
