@@ -84,12 +84,9 @@ export class KafkaLogReader implements LogReader {
         restartOnFailure: async (error) => 'type' in error && error.type === 'GROUP_LOAD_IN_PROGRESS',
       },
     });
-    try {
-      await new Reading(consumer, topicPrefix, options).run();
-    } finally {
-      // A group that could not be deleted is harmless, and the brokers remove it in time.
-      await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
-    }
+    // A group that could not be deleted is harmless, and the brokers remove it in time.
+    const leave = () => withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
+    await new Reading(consumer, topicPrefix, options).run().finally(leave);
   }
 
   #kafka(): Promise<Kafka> {
@@ -118,16 +115,12 @@ class Reading {
 
   async run(): Promise<void> {
     this.#stall = setTimeout(() => this.#fail(new BusUnavailableError('the log reader has stopped')), STALL_MS);
-    try {
-      await consume(this.#consumer, {
-        topics: [this.#name],
-        signal: AbortSignal.any([this.#options.signal, this.#ended.signal]),
-        onJoin: () => this.#seek(),
-        eachBatch: (payload) => this.#eachBatch(payload),
-      });
-    } finally {
-      clearTimeout(this.#stall);
-    }
+    await consume(this.#consumer, {
+      topics: [this.#name],
+      signal: AbortSignal.any([this.#options.signal, this.#ended.signal]),
+      onJoin: () => this.#seek(),
+      eachBatch: (payload) => this.#eachBatch(payload),
+    }).finally(() => clearTimeout(this.#stall));
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -185,9 +178,5 @@ function unreadSpan(partition: number, [low, high]: [bigint, bigint], after: Rea
 async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<Result>): Promise<Result> {
   const admin = kafka.admin();
   await admin.connect();
-  try {
-    return await work(admin);
-  } finally {
-    await admin.disconnect();
-  }
+  return work(admin).finally(() => admin.disconnect());
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { withTimeout } from '../../lib/with-timeout.ts';
 import { pause } from '../../lib/work-loop.ts';
 import { runCooperatively } from '../../lib/yielding.ts';
 import { outsideRequest } from '../../platform/held-memory.ts';
@@ -193,13 +194,14 @@ class NodeTailer<Payload> {
   async #pace(): Promise<void> {
     const behind = this.#behind();
     if (behind.length > 0 && behind.length === this.#subscribers.size) {
-      await this.#atMost(FIRST_SUBSCRIBER_TIMEOUT_MS, Promise.race(behind.map(({ taken }) => taken)));
+      const first = Promise.race(behind.map(({ taken }) => taken));
+      await withTimeout(first, FIRST_SUBSCRIBER_TIMEOUT_MS).catch(() => undefined);
     }
     const waitedFor = this.#behind().filter(({ waitedMs }) => waitedMs < SLOW_SUBSCRIBER_TIMEOUT_MS);
     if (waitedFor.length === 0) return;
     const fromMs = Date.now();
     const leftMs = SLOW_SUBSCRIBER_TIMEOUT_MS - Math.max(...waitedFor.map(({ waitedMs }) => waitedMs));
-    await this.#atMost(leftMs, Promise.all(waitedFor.map(({ taken }) => taken)));
+    await withTimeout(Promise.all(waitedFor.map(({ taken }) => taken)), leftMs).catch(() => undefined);
     const tookMs = Date.now() - fromMs;
     for (const { subscriber, waitedMs } of waitedFor) this.#waitedMs.set(subscriber, waitedMs + tookMs);
   }
@@ -211,13 +213,6 @@ class NodeTailer<Payload> {
       this.#waitedMs.delete(subscriber);
       return [];
     });
-  }
-
-  async #atMost(ms: number, waited: Promise<unknown>): Promise<void> {
-    const { promise: over, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    await Promise.race([waited, over]);
-    clearTimeout(timer);
   }
 
   /** Passes events on. A subscriber that joins in the meantime reads them from the log. */
