@@ -47,7 +47,7 @@ const ABOUT: { readonly [Table in keyof Lengths]: { readonly [Column in keyof Le
   },
   login_failures: { username: undefined },
   seen_attention: {
-    note: ['note on what needs a decision', '`note` of `markAttention`', REFUSED],
+    note: ['note on what needs a decision', '`note` of `markSeen`', REFUSED],
     seen_by: undefined,
   },
   migrations: {

@@ -583,14 +583,15 @@ export type TransactionStatsQuery = { transactionStats: Array<{ at: string, stat
 
 export type GroupPartsFragment = { id: string, kind: AttentionKind, reason: string | null, count: number, since: string, ids: Array<string>, marking: string, seen: { seenBy: string, seenAt: string, note: string | null } | null };
 
-export type MarkAttentionMutationVariables = Exact<{
+export type MarkSeenMutationVariables = Exact<{
+  kind: AttentionKind;
   id: string | number;
   seen: boolean;
   note?: string | null | undefined;
 }>;
 
 
-export type MarkAttentionMutation = { result:
+export type MarkSeenMutation = { result:
     | { id: string }
     | { __typename: 'ForbiddenError', permission: string, message: string }
     | { __typename: 'NotFoundError', message: string }
@@ -1876,9 +1877,9 @@ export const TransactionStatsDocument = new TypedDocumentString(`
   }
 }
     `) as unknown as TypedDocumentString<TransactionStatsQuery, TransactionStatsQueryVariables>;
-export const MarkAttentionDocument = new TypedDocumentString(`
-    mutation MarkAttention($id: ID!, $seen: Boolean!, $note: String) {
-  result: markAttention(id: $id, seen: $seen, note: $note) {
+export const MarkSeenDocument = new TypedDocumentString(`
+    mutation MarkSeen($kind: AttentionKind!, $id: ID!, $seen: Boolean!, $note: String) {
+  result: markSeen(kind: $kind, id: $id, seen: $seen, note: $note) {
     ... on Attention {
       id
     }
@@ -1900,7 +1901,7 @@ export const MarkAttentionDocument = new TypedDocumentString(`
   ... on DuplicateError {
     reason
   }
-}`) as unknown as TypedDocumentString<MarkAttentionMutation, MarkAttentionMutationVariables>;
+}`) as unknown as TypedDocumentString<MarkSeenMutation, MarkSeenMutationVariables>;
 export const AttentionDocument = new TypedDocumentString(`
     query Attention($rulesSince: DateTime!, $withRules: Boolean!, $withTransactions: Boolean!) {
   flagged: transactions(filter: { flagged: true }, first: 0) @include(if: $withTransactions) {

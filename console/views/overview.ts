@@ -2,7 +2,7 @@ import type { ComponentChildren as Content } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, mutate } from '../api.ts';
 import type { AttentionQuery, TransactionStatsQuery } from '../generated/graphql.ts';
-import { AttentionDocument, MarkAttentionDocument, TransactionCountsDocument, TransactionStatsDocument, TransactionsDocument } from '../generated/graphql.ts';
+import { AttentionDocument, MarkSeenDocument, TransactionCountsDocument, TransactionStatsDocument, TransactionsDocument } from '../generated/graphql.ts';
 import { html } from '../html.ts';
 import { AttemptsLine, useAttempts } from '../kit/attempts.ts';
 import { Chart } from '../kit/chart.ts';
@@ -200,11 +200,11 @@ function GroupPane({ of, onMarked }: { of: Group; onMarked: () => void }) {
 }
 
 /** Marks a group as seen for all people of the tenant, or says who has. */
-function Mark({ of: { id, marking, seen }, onMarked }: { of: Group; onMarked: () => void }) {
+function Mark({ of: { id, kind, marking, seen }, onMarked }: { of: Group; onMarked: () => void }) {
   const [note, setNote] = useState('');
   const action = useAction();
   const mark = (isSeen: boolean) => async () => {
-    await mutate(MarkAttentionDocument, { id, seen: isSeen, note: note.trim() || null }).finally(onMarked);
+    await mutate(MarkSeenDocument, { kind, id, seen: isSeen, note: note.trim() || null }).finally(onMarked);
     toast(isSeen ? 'Marked as seen.' : 'It needs attention again.');
   };
   if (!may(marking)) return html`${seen && html`<${SeenBy} of=${seen} />`}<${Needs} permission=${marking} to="mark it as seen" />`;

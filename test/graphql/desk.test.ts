@@ -62,8 +62,8 @@ async function untilOneWaits(db: Db): Promise<void> {
   while ((await isBlocking()).length === 0) await setTimeout(10);
 }
 
-const MARK = `mutation ($id: ID!, $seen: Boolean!, $note: String) {
-  markAttention(id: $id, seen: $seen, note: $note) {
+const MARK = `mutation ($id: ID, $reason: String, $seen: Boolean! = true, $note: String) {
+  markSeen(kind: FAILED, reason: $reason, id: $id, seen: $seen, note: $note) {
     __typename ... on Attention { id kind reason seen { seenBy note } } ... on ForbiddenError { permission }
   }
 }`;
@@ -76,7 +76,7 @@ it('a group is marked as seen, with a note, for all people of the tenant, until 
   const [token, colleague] = [await p.loginToken(), await p.clientToken()];
   const group = async (by = colleague) =>
     (await ask(GROUPS, by)).needsAttention.find(({ reason }: { reason: string }) => reason === error);
-  const mark = async (variables: object, by = token) => (await ask(MARK, by, variables)).markAttention;
+  const mark = async (variables: object, by = token) => (await ask(MARK, by, variables)).markSeen;
   const { id, seen, marking } = await group();
   expect([seen, marking]).toEqual([null, 'transactions:write']);
   const marked = await mark({ id, seen: true, note: 'the treasury tops up at noon' });
@@ -95,6 +95,20 @@ it('a group is marked as seen, with a note, for all people of the tenant, until 
   expect((await group()).seen).toBeNull();
 });
 
+it('a group is marked as seen by its kind and reason, if they tell it from all others', async () => {
+  const errors = [`out of gas ${randomUUID()}`, `replaced ${randomUUID()}`];
+  for (const [index, id] of (await registered(p, 2)).entries())
+    await applied(p, id, 4, { updated_at: ago(5), error: errors[index] });
+  const token = await p.loginToken();
+  const mark = async (variables: object) => (await ask(MARK, token, variables)).markSeen;
+  expect(await mark({ reason: errors[0], note: 'gas is bought' })).toMatchObject({
+    reason: errors[0],
+    seen: { note: 'gas is bought' },
+  });
+  expect(await mark({ reason: 'another' })).toEqual({ __typename: 'PreconditionError' });
+  expect(await mark({})).toEqual({ __typename: 'PreconditionError' });
+});
+
 it('two people who mark a group at the same moment have both seen it, and the note of the last one stays', async () => {
   const [id = ''] = await registered(p, 1);
   const error = `nonce gap ${randomUUID()}`;
@@ -103,13 +117,13 @@ it('two people who mark a group at the same moment have both seen it, and the no
   const read = async () =>
     (await ask(GROUPS, token)).needsAttention.find(({ reason }: { reason: string }) => reason === error);
   const group = await read();
-  const mark = async (note: string) => (await ask(MARK, token, { id: group.id, seen: true, note })).markAttention;
+  const mark = async (note: string) => (await ask(MARK, token, { id: group.id, seen: true, note })).markSeen;
   const { attention, database } = p.service.context;
   const began = Promise.withResolvers<void>();
   const second = began.promise.then(() => mark('the treasury knows'));
   const first = await database.db.transaction(async () => {
     const caller = { nodeId: p.demo.node_id, subject: 'a colleague', permissions: new Set(PERMISSIONS) };
-    const marked = await attention.mark(caller, group.id, true, 'I look at it');
+    const marked = await attention.mark(caller, { kind: 'failed', id: group.id }, true, 'I look at it');
     began.resolve();
     // The embedded database has one connection, for which the second waits.
     if (!database.isEmbedded) await untilOneWaits(database.db);
@@ -130,9 +144,9 @@ it('a group is marked only with the permission of its kind, and not by another t
   const groups: { id: string; reason: string; seen: unknown }[] = (await ask(GROUPS, reader)).needsAttention;
   const group = groups.find(({ reason }) => reason === error)?.id;
   const refused = await ask(MARK, reader, { id: group, seen: true });
-  expect(refused.markAttention).toEqual({ __typename: 'ForbiddenError', permission: 'transactions:write' });
+  expect(refused.markSeen).toEqual({ __typename: 'ForbiddenError', permission: 'transactions:write' });
   const other = await ask(MARK, await p.clientToken(p.demo.other_node.client), { id: group, seen: true });
-  expect(other.markAttention).toEqual({ __typename: 'PreconditionError' });
+  expect(other.markSeen).toEqual({ __typename: 'PreconditionError' });
   expect(
     (await ask(GROUPS, token)).needsAttention.find(({ reason }: { reason: string }) => reason === error).seen,
   ).toBeNull();

@@ -124,9 +124,9 @@ const CASES: Record<string, Cases> = {
     // Where another one waits or runs: test/audit/audit-export-job.
     PreconditionError: 'never',
   },
-  markAttention: {
-    ValidationError: [`(id: "x", seen: true, note: "${'n'.repeat(1_025)}")`, 'note'],
-    PreconditionError: '(id: "x", seen: true)',
+  markSeen: {
+    ValidationError: [`(kind: FAILED, id: "x", note: "${'n'.repeat(1_025)}")`, 'note'],
+    PreconditionError: '(kind: FAILED, id: "x")',
     NotFoundError: 'never',
   },
   // The token of these cases was not issued by a login.

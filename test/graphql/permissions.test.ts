@@ -43,7 +43,7 @@ const OF_MUTATION = byName<Permission | null>([
   ],
   ['clients:manage', 'setSupervisorPassword setSupervisorRole unlockSupervisor revokeSessions'],
   ['audit:read', 'requestAuditExport'],
-  [null, 'changeOwnPassword endOwnSessions markAttention'],
+  [null, 'changeOwnPassword endOwnSessions markSeen'],
 ]);
 
 function byName<Needed>(rows: [needed: Needed, names: string][]): Record<string, Needed> {
@@ -110,7 +110,7 @@ const ARGUMENTS: Record<string, string> = {
   'Mutation.setSupervisorRole': '(id: "x", role: "x")',
   'Mutation.unlockSupervisor': '(id: "x")',
   'Mutation.revokeSessions': '(supervisorId: "x")',
-  'Mutation.markAttention': '(id: "x", seen: true)',
+  'Mutation.markSeen': '(kind: FAILED, id: "x")',
   'Mutation.changeOwnPassword': '(current: "x", new: "x")',
   'Mutation.registerTransaction': '(input: {id: "new", collection: OTC_TRANSACTIONS, type: 1})',
 };

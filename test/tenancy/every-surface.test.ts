@@ -42,7 +42,7 @@ const APART: Record<string, string> = {
   'Mutation.endOwnSessions': 'the caller',
   'Query.networkCurrencies(networkId)': 'networks are of no node',
   'Query.me': 'the caller',
-  'Mutation.markAttention(id)': 'a hash of what is in a group: test/graphql/desk.test.ts has two nodes',
+  'Mutation.markSeen(id)': 'a hash of what is in a group: test/graphql/desk.test.ts has two nodes',
   'Query.needsAttention': 'names nothing: test/graphql/desk.test.ts has two nodes',
   'Query.search(search)': 'finds things of all kinds: test/graphql/desk.test.ts has two nodes',
   'Subscription.transactionUpdates(filter.error)': 'reads the log of the node: has a test of its own',

@@ -53,26 +53,30 @@ export function addAttention(builder: Builder): void {
       resolve: (_root, _args, { services, principal }) => services.attention.find(principal),
     }),
   );
-  builder.mutationField('markAttention', (t) =>
+  builder.mutationField('markSeen', (t) =>
     t.field({
       type: attention,
       description:
-        'Marks a group of what needs a decision as seen, for all people of the tenant, or as not seen. Something new in it makes it unseen. Needs any token with the permission that the group names as `marking`.',
+        'Marks a group of what needs a decision as seen, for all people of the tenant, or as not seen. Something new in it makes it unseen. Without `id`, its `kind` and `reason` tell which. Needs any token with the permission that the group names as `marking`.',
       authScopes: { token: true },
       errors: errorsOf(
-        'The group; or PreconditionError: no group has this id, because something has joined or left it; ForbiddenError: the caller lacks the permission; ValidationError: `note` is too long; NotFoundError: reserved for later versions.',
+        'The group; or PreconditionError: there is no such group, or something has joined or left the one with this id, or several groups have this reason; ForbiddenError: the caller lacks the permission; ValidationError: `note` is too long; NotFoundError: reserved for later versions.',
         PreconditionError,
       ),
       args: {
-        id: t.arg.id({ required: true, description: 'The `id` of the group.' }),
-        seen: t.arg.boolean({ required: true, description: 'Whether it is seen.' }),
+        kind: t.arg({ type: kind, required: true, description: 'The kind of the group.' }),
+        reason: t.arg.string({ description: 'The `reason` of the group; any by default.' }),
+        id: t.arg.id({
+          description: 'The `id` of the group: then nothing is marked that has joined it since it was read.',
+        }),
+        seen: t.arg.boolean({ required: true, defaultValue: true, description: 'Whether it is seen.' }),
         note: t.arg.string({
           description: 'A note for the others: at most 1,024 characters.',
           validate: { schema: boundedTextInput(MAX_LENGTHS.seen_attention.note) },
         }),
       },
-      resolve: (_root, { id, seen: isSeen, note }, context) =>
-        orMember(context.services.attention.mark(callerOf(context), id, isSeen, note || null)),
+      resolve: (_root, { seen: isSeen, note, ...group }, context) =>
+        orMember(context.services.attention.mark(callerOf(context), group, isSeen, note || null)),
     }),
   );
 }

@@ -87,19 +87,24 @@ export class AttentionFinder {
   /**
    * Marks a group as seen for all people of the tenant, with a note, or as not seen. It stays so for 30 days while nothing
    * joins it.
-   * @throws Refusal `precondition_failed` when no group has this id: it has changed since it was read; `forbidden` without the
-   * permission to mark its kind.
+   * @throws Refusal `precondition_failed` unless one group is meant: one with this id may have changed since it was read;
+   * `forbidden` without the permission to mark its kind.
    */
   async mark(
     caller: Pick<Principal, 'nodeId' | 'permissions' | 'subject'>,
-    id: string,
+    meant: { kind: Attention['kind']; reason?: string | null | undefined; id?: string | null | undefined },
     isSeen: boolean,
     note: string | null,
   ): Promise<Attention> {
-    const group = (await this.find(caller)).find((one) => one.id === id);
-    if (!group)
+    const [group, other] = (await this.find(caller)).filter(
+      (one) =>
+        one.kind === meant.kind && one.reason === (meant.reason ?? one.reason) && one.id === (meant.id ?? one.id),
+    );
+    if (!group || other)
       throw new Refusal('precondition_failed', {
-        message: 'something has joined or left the group meanwhile: look at it again',
+        message: other
+          ? 'several groups are of this kind and reason: give the id of one'
+          : 'there is no such group, or something has joined or left it meanwhile: look at it again',
       });
     const { kind, key, members } = group;
     const [, permission] = ATTENTION_NEEDS[kind];
