@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { goTo, signIn, useConsole } from '../support/console/console-page.ts';
-import { type OpenPage, openPage } from '../support/harness/browser.ts';
+import { beginAt, openConsole, useConsole } from '../support/console/console-page.ts';
+import { beforeTests } from '../support/harness/before-tests.ts';
 import { inTurn } from '../support/harness/in-turn.ts';
 import { describeReal } from '../support/services/real.ts';
 import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
@@ -9,13 +9,8 @@ import { limit, rulesOf } from '../support/wallet-rules/rules.ts';
 const SOON = { interval: 80 };
 
 const p = useConsole();
-
-async function openNewRule(options: object = {}): Promise<OpenPage> {
-  const open = await openPage(p.url, '/console/', options);
-  await signIn(open.page, p.demo);
-  await goTo(open.page, `#/wallets/${p.demo.wallet_id}/rules/new`);
-  return open;
-}
+/** The page of all cases. */
+const open = beforeTests(() => openConsole(p));
 
 const sentence = (page: Page) => page.getByLabel('What the rule does');
 
@@ -47,16 +42,17 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
     await rulesOf(p, await p.clientToken()).created(limit({ name: 'Daily maximum', priority: 9 }));
   });
 
-  const DEVICES: [where: string, options: object][] = [
-    ['on a desktop', {}],
-    ['on a phone', { viewport: { width: 390, height: 844 } }],
+  const DEVICES: [where: string, size: { width: number; height: number }][] = [
+    ['on a desktop', { width: 1280, height: 800 }],
+    ['on a phone', { width: 390, height: 844 }],
   ];
 
   it.each(inTurn(DEVICES, 2, 0))(
     'is created %s with the keyboard only, described in words, and previewed with the other rules of the wallet',
-    async (_where, options) => {
-      await using open = await openNewRule(options);
-      const { page } = open;
+    async (_where, size) => {
+      await open.page.setViewportSize({ width: 1280, height: 800 });
+      const page = await beginAt(open, p.demo, `#/wallets/${p.demo.wallet_id}/rules/new`);
+      await page.setViewportSize(size);
       await topUp(page);
       const words =
         /^When the balance of the target wallet falls below 100 EURC, transfer 250\.50 EURC from Acme Treasury › ethereum …[0-9a-f]{4} to Customer 1 › ethereum …[0-9a-f]{4}\.$/;
@@ -81,9 +77,8 @@ describeReal('chromium', 'a rule that tops up a wallet', () => {
   it('is found in the list of all rules by the time of its change, with its wallet and author by name', async () => {
     const since = new Date().toISOString();
     await rulesOf(p, await p.loginToken()).created(limit({ name: 'Changed today' }));
-    await using open = await openNewRule();
-    const { page } = open;
-    await goTo(page, `#/rules?changedSince=${encodeURIComponent(since)}`);
+    await open.page.setViewportSize({ width: 1280, height: 800 });
+    const page = await beginAt(open, p.demo, `#/rules?changedSince=${encodeURIComponent(since)}`);
     const rows = page.getByRole('table', { name: 'Rules' }).locator('tbody tr');
     await expect.poll(() => rows.count(), SOON).toBe(1);
     await expect.poll(() => rows.first().innerText(), SOON).toMatch(/Changed today\s+.* › ethereum[\s\S]*\badmin\b/);
