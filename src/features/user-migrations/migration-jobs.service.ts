@@ -117,27 +117,14 @@ export class MigrationJobs extends WorkLoop {
 
   async #work(job: MigrationJobRow, signal: AbortSignal): Promise<IterationOutcome> {
     const batches = rowBatches(this.#store, job);
-    const read = () => {
-      const batch = batches.next();
-      // It is awaited after the batch before is applied; this avoids an unhandled rejection until then.
-      batch.catch(() => undefined);
-      return batch;
-    };
-    let next = read();
-    try {
-      for (let batches = 0; batches < BATCHES_PER_ITERATION && !signal.aborted; batches += 1) {
-        const { value: batch } = await next;
-        if (!batch.isLast) next = read();
-        const end = await this.#apply(job, batch);
-        if (end) return end;
-        // The embedded database answers within one tick of the event loop: without this pause, requests would wait for
-        // the whole job.
-        await nextTurn();
-      }
-      return 'more';
-    } finally {
-      await next.catch(() => undefined);
+    for (let worked = 0; worked < BATCHES_PER_ITERATION && !signal.aborted; worked += 1) {
+      const end = await this.#apply(job, (await batches.next()).value);
+      if (end) return end;
+      // The embedded database answers within one tick of the event loop: without this pause, requests would wait for
+      // the whole job.
+      await nextTurn();
     }
+    return 'more';
   }
 
   /**
