@@ -1,6 +1,6 @@
 import { type Builder, enumOf, implement } from '../../api/graphql/kit/builder.ts';
 import { callerOf, errorsOf, orMember, PreconditionError } from '../../api/graphql/kit/resolvers.ts';
-import { boundedTextInput } from '../../lib/input.ts';
+import { boundedTextInput, textInput } from '../../lib/input.ts';
 import { MAX_LENGTHS } from '../../tables/text-lengths.ts';
 import { ATTENTION_NEEDS, type Attention, type SeenRow } from './attention.service.ts';
 
@@ -65,7 +65,10 @@ export function addAttention(builder: Builder): void {
       ),
       args: {
         kind: t.arg({ type: kind, required: true, description: 'The kind of the group.' }),
-        reason: t.arg.string({ description: 'The `reason` of the group; any by default.' }),
+        reason: t.arg.string({
+          description: 'The `reason` of the group; any by default.',
+          validate: { schema: textInput() },
+        }),
         id: t.arg.id({
           description: 'The `id` of the group: then nothing is marked that has joined it since it was read.',
         }),
