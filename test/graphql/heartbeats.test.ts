@@ -95,7 +95,7 @@ describe('idle connections', () => {
     await until(() => stream.text.includes('"cursor":"1"'));
     expect(stream.isClosed).toBe(false);
     stream.socket.destroy();
-    await until(() => fixture.streams.load.streams === 0);
+    await until(() => vi.getTimerCount() === 0);
   });
 
   it('DG-08: a WebSocket gets a ping every 12 s, and stays open if it answers', async () => {
@@ -106,6 +106,8 @@ describe('idle connections', () => {
       await answered(client);
     }
     expect(client.socket.readyState).toBe(WebSocket.OPEN);
+    client.socket.terminate();
+    await until(() => vi.getTimerCount() === 0);
   });
 
   it('DG-08: a WebSocket that has not answered a ping before the next one is closed', async () => {
@@ -143,6 +145,8 @@ describe('connections whose client does not read', () => {
     expect(stalled.text).not.toContain('slow_consumer');
     await fixture.notify('t', 1);
     expect(await lively.next()).toMatchObject({ event: 'next' });
+    await lively[Symbol.asyncDispose]();
+    await until(() => vi.getTimerCount() === 0);
   });
 
   it('D6-19: a WebSocket that sends without reading is no longer read from, and closed at the ping after the next', async () => {

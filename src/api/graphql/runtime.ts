@@ -70,9 +70,6 @@ export interface GraphqlDependencies {
   graphiql: false | { endpoint?: string };
 }
 
-/** How often idle connections are pinged: more often than any proxy on the way gives one up. */
-const PING_MS = 12_000;
-
 /**
  * Creates the runtime for a schema, which runs operations over HTTP and WebSockets: Yoga with the plugins of this
  * service. Yoga's own masking and CORS are off.
@@ -122,10 +119,6 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     watch: deps.watch,
     log,
   });
-  const pings = setInterval(() => {
-    void sse.ping();
-    void sockets.ping();
-  }, PING_MS).unref();
   return {
     /**
      * Answers an HTTP request of a principal.
@@ -150,7 +143,6 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDepende
     },
     accept: (exchange: Exchange) => sockets.accept(exchange),
     async stop(): Promise<void> {
-      clearInterval(pings);
       sse.stop();
       await sockets.stop();
     },

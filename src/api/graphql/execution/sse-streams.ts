@@ -172,10 +172,13 @@ function eventFrame(result: ExecutionResult): SharedFrame {
   return frame;
 }
 
+const PING_MS = 12_000;
+
 /** Holds the open event streams: server-sent events in the "distinct connections mode" of GraphQL over SSE. */
 export class SseStreams {
   readonly #open = new Map<Exchange, SseStream>();
   readonly #watch: SseStreamDependencies['watch'];
+  #pings: NodeJS.Timeout | undefined;
   #isStopped = false;
 
   constructor(watch: SseStreamDependencies['watch']) {
@@ -189,9 +192,12 @@ export class SseStreams {
   respond(fetchAPI: FetchAPI, deps: Omit<SseStreamDependencies, 'onClose' | 'watch'>): Response {
     const { exchange } = deps;
     const { res } = exchange;
-    const stream = new SseStream({ ...deps, watch: this.#watch, onClose: () => this.#open.delete(exchange) });
+    const stream = new SseStream({ ...deps, watch: this.#watch, onClose: () => this.#leave(exchange) });
     // The client may have disconnected while the subscription began, and the process may be draining.
-    if (!res.closed) this.#open.set(exchange, stream);
+    if (!res.closed) {
+      this.#open.set(exchange, stream);
+      this.#pings ??= setInterval(() => void this.#ping(), PING_MS);
+    }
     if (res.destroyed || this.#isStopped) stream.cut();
     return new fetchAPI.Response(null);
   }
@@ -214,9 +220,15 @@ export class SseStreams {
     for (const stream of this.#open.values()) stream.cut();
   }
 
-  /** Sends each stream a comment, and ends those whose client has read nothing since the one before. */
-  async ping(): Promise<void> {
+  async #ping(): Promise<void> {
     for (const stream of this.#open.values()) await runCooperatively(() => stream.ping(), undefined);
+  }
+
+  #leave(exchange: Exchange): void {
+    this.#open.delete(exchange);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#pings);
+    this.#pings = undefined;
   }
 }
 

@@ -26,6 +26,7 @@ const MAX_FRAME_BYTES = 64 * 1024;
 const MESSAGE_BYTES = 1_024;
 /** The memory of an open WebSocket without its operations and its head, in bytes. */
 const SOCKET_BYTES = 8 * 1024;
+const PING_MS = 12_000;
 /**
  * The number of bytes that may wait to be sent on a socket before it is paused, so that no more messages are read from
  * it.
@@ -75,6 +76,7 @@ export class GraphqlSockets {
   readonly #answered = new WeakSet<WebSocket>();
   readonly #operations = new WeakMap<WebSocket, SocketOperations>();
   #isStopping = false;
+  #pings: NodeJS.Timeout | undefined;
 
   constructor(deps: {
     protocol: Server<SocketExtra>;
@@ -224,16 +226,20 @@ export class GraphqlSockets {
     );
     socket.on('close', (code, reason) => {
       unwatch?.();
+      if (this.#server.clients.size === 0) {
+        clearInterval(this.#pings);
+        this.#pings = undefined;
+      }
       operations.left();
       void runCooperatively(() => closed(code, String(reason)), exchange.held?.unstoppable);
       exchange.audit.capture.finish();
     });
     this.#answered.add(socket);
     socket.on('pong', () => this.#answered.add(socket));
+    this.#pings ??= setInterval(() => void this.#ping(), PING_MS);
   }
 
-  /** Pings each socket, and closes those that have not answered the ping before. */
-  async ping(): Promise<void> {
+  async #ping(): Promise<void> {
     for (const socket of this.#server.clients) {
       await runCooperatively(() => (this.#answered.delete(socket) ? socket.ping() : socket.terminate()), undefined);
     }
