@@ -103,7 +103,11 @@ export class ManualClock {
   constructor() {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: 0 });
     // The fake timers leave out those that return promises.
-    const promised = vi.spyOn(timers, 'setTimeout').mockImplementation(fakeSleep);
+    const { setTimeout: sleep } = timers;
+    const promised = vi
+      .spyOn(timers, 'setTimeout')
+      // The rests of the turns that the whole process shares (`lib/yielding`) are real: they go on after the test.
+      .mockImplementation((ms, value, options) => (ms === 1 ? sleep : fakeSleep)(ms, value, options) as Promise<never>);
     syncBuiltinESMExports();
     onTestFinished(() => {
       promised.mockRestore();
