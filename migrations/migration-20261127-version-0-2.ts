@@ -289,12 +289,12 @@ const REQUESTED_TABLES = [
   'create index transactions_not_done on transactions (node_id, status, registered_at, id) where status <> 3',
   // A transaction enters it when it is registered, done or failed, and not with every notification.
   'create index transactions_by_type on transactions (node_id, type, collection) where status is null or status in (3, 4)',
-  "create index transactions_by_hash on transactions (node_id, transaction_hash) where transaction_hash <> ''",
+  `create index transactions_by_hash_start on transactions (node_id, left(transaction_hash, 512))
+    where transaction_hash <> ''`,
   'create index transactions_in_conflict on transactions (node_id, registered_at, id) where done_seen and error_seen',
   `create index transactions_flagged on transactions (node_id, registered_at, id)
     where type < 1 or (collection = 'token_transactions' and type > 22)
       or (collection = 'node_transactions' and type > 60) or (collection = 'user_transactions' and type > 10)`,
-  'drop index transactions_page',
   'alter table node_event_seq add timeline integer',
 ];
 
