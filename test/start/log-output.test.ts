@@ -3,6 +3,7 @@ import { openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { PATIENCE_MS } from '../support/harness/deadlines.ts';
+import { inTurn } from '../support/harness/in-turn.ts';
 import { onFreePorts } from '../support/services/ports.ts';
 import { startedFolder } from '../support/start/folders.ts';
 import { ROOT, SHORT_LIFE } from '../support/start/process.ts';
@@ -11,14 +12,13 @@ import { ROOT, SHORT_LIFE } from '../support/start/process.ts';
 const REQUESTS = 300;
 const MAIN = ['src/main.ts'];
 const PROGRAM = ['src/cli/portcullis.ts', 'start'];
-const CASES: [
-  output: string,
-  args: string[],
-  stdout: () => 'pipe' | number,
-  begin?: (child: ChildProcess) => unknown,
-][] = [
+type Case = [output: string, args: string[], stdout: () => 'pipe' | number, begin?: (child: ChildProcess) => unknown];
+const GONE: Case[] = [
   ['whose reader has gone', MAIN, () => 'pipe', ({ stdout }) => stdout?.destroy()],
   ['of bin/portcullis whose reader has gone', PROGRAM, () => 'pipe', ({ stdout }) => stdout?.destroy()],
+];
+const CASES: Case[] = [
+  ...inTurn(GONE, 2, 0),
   ['that nobody reads', MAIN, () => 'pipe'],
   ['on a full disk', MAIN, () => openSync('/dev/full', 'w')],
 ];
