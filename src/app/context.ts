@@ -116,9 +116,9 @@ export async function createContext({
   const publicUrl = { value: config.publicUrl ?? '', path: publicPath };
   const health = new Health(
     {
-      // On servers the poll of revocations reads the clock too: while it succeeds, nothing else has to be asked.
+      // On servers the poll of revocations reads the clock too: while it succeeds where writes do, nothing else has to be asked.
       database: async () =>
-        isEmbedded || access.changes.ageMs > HEALTHY_AGE_MS
+        isEmbedded || access.changes.ageMs > HEALTHY_AGE_MS || access.changes.isReadOnly
           ? access.clock.note(await database.checkHealth())
           : undefined,
       cache: () => cache.checkHealth(),

@@ -78,8 +78,10 @@ export function startFailure(error: unknown, config: Config | undefined): string
 
 function kafkaFailure(chain: readonly Error[], config: Config | undefined): string {
   const reason = chain.findLast(({ message }) => message !== '')?.message ?? 'no answer';
-  const brokers = config?.kafka?.brokers.join(', ');
-  return `Kafka at ${brokers} cannot be used (${reason}): start it, or change the KAFKA_ variables`;
+  const isTopic = chain.some((link) => 'type' in link && link.type === 'UNKNOWN_TOPIC_OR_PARTITION');
+  return `Kafka at ${config?.kafka?.brokers.join(', ')} cannot be used (${reason}): ${
+    isTopic ? 'a topic is missing; create it by portcullis migrate' : 'start it, or change the KAFKA_ variables'
+  }`;
 }
 
 const EXIT_FAILED = 1;

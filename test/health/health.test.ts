@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { type Answer, usePortcullis } from '../support/harness.ts';
+import { withPostgres } from '../support/services/pg-client.ts';
+import { serviceAddress } from '../support/services/real.ts';
 
 const PATHS = ['/health', '/v1/health', '/v2/health'];
 /** By which a process notices that the database is away: the health check, and the poll that replaces it. */
@@ -53,6 +55,21 @@ describe('health', () => {
     });
     const { json } = await until(status, code);
     expect(json.checks).toEqual({ database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok', [part]: 'down' });
+  });
+
+  it('D8-01: a database that takes no writes is down, until it takes them again', async () => {
+    const name = new URL(p.env.DATABASE_URL ?? '').pathname.slice(1);
+    const change = (setting: string) =>
+      withPostgres(serviceAddress('postgres'), async (server) => {
+        await server.query(`alter database "${name}" ${setting}`);
+        await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+      });
+    await change('set default_transaction_read_only = on');
+    const { json } = await until('down', 503);
+    expect(json.checks.database).toBe('down');
+    await vi.waitFor(() => expect(p.service.context.health.parts.database?.code).toBe('25006'));
+    await change('reset default_transaction_read_only');
+    await until('ok', 200);
   });
 
   it('D8-01: a database that answers the poll of revocations is asked nothing by the health check', async () => {

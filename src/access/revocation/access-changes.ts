@@ -42,7 +42,8 @@ const BATCH = 1_000;
  * revocation if there is none. It is written out, since building it takes longer than all else that a poll does.
  */
 const READ = `
-  select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms, new.*
+  select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as ms,
+    current_setting('transaction_read_only') = 'on' as "isReadOnly", new.*
   from (values (1)) as one left join lateral (
     select seq, kind, node_id as "nodeId", subject, item from access_changes
     where seq > $1 and ($1 > ${NOWHERE} or created_at > $2) order by seq limit ${BATCH}) as new on true`;
@@ -53,6 +54,8 @@ const READ = `
  * repeated.
  */
 export class AccessChanges {
+  /** Whether the server took no writes when it was last read. */
+  isReadOnly = false;
   readonly #deps;
   #follow: Follow = { sinceMs: 0, apply: async () => undefined };
   /** The `seq` after which the next read begins; `NOWHERE` before the first row. */
@@ -157,8 +160,12 @@ export class AccessChanges {
       const since = new Date(this.#deps.nowMs() - this.#follow.sinceMs);
       const { rows } = await this.#deps.db
         .unscoped('revocations of all nodes')
-        .compiled<AccessChange & { ms: string; seq: string | null }>(READ, [this.#position, since.toISOString()]);
+        .compiled<AccessChange & { ms: string; isReadOnly: boolean; seq: string | null }>(READ, [
+          this.#position,
+          since.toISOString(),
+        ]);
       this.#deps.clock.note(Number(rows.at(-1)?.ms));
+      this.isReadOnly = rows.at(-1)?.isReadOnly === true;
       const changes = rows.filter(({ seq }) => seq !== null);
       await this.#follow.apply(changes);
       this.#position = changes.at(-1)?.seq ?? this.#position;
@@ -176,8 +183,14 @@ export class AccessChanges {
     if (changes.length === 0) return;
     const unscoped = this.#deps.db.unscoped('revocations of all nodes');
     await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
-    const createdAt = new Date(this.#deps.nowMs()).toISOString();
-    const rows = changes.map(({ nodeId, ...change }) => ({ ...change, node_id: nodeId, created_at: createdAt }));
-    await unscoped.run((k) => k.insertInto('access_changes').values(rows));
+    await unscoped.run((k) =>
+      k.insertInto('access_changes').values(
+        changes.map(({ nodeId, ...change }) => ({
+          ...change,
+          node_id: nodeId,
+          created_at: new Date(this.#deps.nowMs()).toISOString(),
+        })),
+      ),
+    );
   }
 }

@@ -54,8 +54,8 @@ export interface Database extends AsyncDisposable {
   /** The metrics of the server's connections and statements; empty for an embedded database. */
   metrics: readonly Metric[];
   /**
-   * Checks that the database responds, and returns its time as `readTime` does; rejects if it does not respond, or if an
-   * embedded one's disk is too full to write.
+   * Checks that the database responds, and returns its time as `readTime` does; rejects if it does not respond or takes no
+   * writes, or if an embedded one's disk is too full for them.
    */
   checkHealth(): Promise<number>;
 }
@@ -107,6 +107,10 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     metrics: 'url' in location ? observed.metrics : [],
     async checkHealth() {
       if ('dataDir' in location) checkFreeSpace(location.dataDir);
+      // Inserts no row. Where it fails, its connection is closed, and the next one finds out which server has the address now.
+      await db
+        .unscoped('whether it takes writes')
+        .raw((sql) => sql`insert into access_changes (kind) select '' where false`);
       return readTime(db);
     },
     async [Symbol.asyncDispose]() {
