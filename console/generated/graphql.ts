@@ -46,6 +46,8 @@ export type AuditExportStatus =
 
 /** Filters audit records; all given members must match. */
 export type AuditFilter = {
+  /** The username that a refused sign-in named, whether or not a supervisor has it; compared as sign-ins compare it. At most 1,024 characters. */
+  attemptedUsername?: string | null | undefined;
   /** Whether to leave out what anybody read: GET and HEAD requests, and GraphQL operations other than mutations. */
   changesOnly?: boolean | null | undefined;
   /** The client id, whatever the subject: also of requests with a wrong secret of it. */

@@ -21,7 +21,7 @@ type Search = Record<(typeof NAMES)[number], string>;
 const NAMES = [
   ...(['correlationId', 'correlationIds', 'path', 'operation', 'subject', 'clientId', 'status', 'range', 'since', 'until', 'own', 'changes'] as const),
   // The correlation id and the id of the record that is open, and whether exports are.
-  ...(['record', 'exports'] as const),
+  ...(['attemptedUsername', 'record', 'exports'] as const),
 ];
 const CLASSES = [['', 'All'], ...Object.entries({ 2: 'Succeeded', 4: 'Rejected (4xx)', 5: 'Failed (5xx)' })];
 /** Quick ranges of time, in minutes. */
@@ -234,7 +234,7 @@ function RecordSheet({ record, onClose }: { record: AuditRecord; onClose: () => 
 /** The inputs of a search, which begin with the values of the address; each change is a search. */
 function SearchForm({ search }: { search: Search }) {
   const { options: found } = useFound(actors, '');
-  const { correlationId, correlationIds, path, operation, status, range, since, until, own, changes } = search;
+  const { correlationId, correlationIds, path, operation, attemptedUsername, status, range, since, until, own, changes } = search;
   const set = (given: Partial<Search>) => go(linkTo(['audit'], { ...search, record: '', ...given }));
   const setOne = (name: keyof Search) => (value: string) => set({ [name]: value });
   const setTime = (name: keyof Search) => (value: string) => set({ [name]: value, range: '' });
@@ -242,7 +242,6 @@ function SearchForm({ search }: { search: Search }) {
     const options = found.filter((one) => one.id === search[name] || (one.isClient ?? false) === isClient).map(({ id, text }) => [id, text]);
     return html`<${Select} label=${label} value=${search[name]} onChange=${setOne(name)} options=${[['', any], ...options]} />`;
   };
-  const setRange = (range: string) => set({ range, since: '', until: '' });
   return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => event.preventDefault()}>
     <${Entry} label="Id, path or operation" placeholder="Correlation id, /v1/wallets, …" type="search"
       value=${correlationId || path || operation} onEnter=${(text: string) => set(namedBy(text))} />
@@ -253,10 +252,11 @@ function SearchForm({ search }: { search: Search }) {
     <p class="actions"><a href=${linkTo(['audit'])}>Clear</a></p>
   </form>
   <div class="actions"><${Tabs} label="Status" value=${status} onChange=${setOne('status')} tabs=${CLASSES} />
-  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${setRange} tabs=${RANGES} /></div>
-  <details><summary>More filters${[since, until].some(Boolean) && ' (in use)'}</summary><div class="filters">
+  <${Tabs} label="Time" value=${since || until ? 'other' : range} onChange=${(text: string) => set({ range: text, since: '', until: '' })} tabs=${RANGES} /></div>
+  <details><summary>More filters${[since, until, attemptedUsername].some(Boolean) && ' (in use)'}</summary><div class="filters">
     <${Entry} label="Received from" isTime value=${since} onEnter=${setTime('since')} />
     <${Entry} label="Received before" isTime value=${until} onEnter=${setTime('until')} />
+    <${Entry} label="Username of failed sign-ins" type="search" value=${attemptedUsername} onEnter=${setOne('attemptedUsername')} />
   </div></details>`;
 }
 

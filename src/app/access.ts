@@ -19,7 +19,7 @@ import { Grants } from '../features/oauth/token-endpoint.service.ts';
 import { SupervisorAdministration } from '../features/supervisors/supervisor-administration.service.ts';
 import type { Log } from '../lib/log.ts';
 import type { Cache } from '../platform/cache/cache.ts';
-import type { RotatingSecret, Secrets } from '../platform/config/secrets.ts';
+import { type RotatingSecret, type Secrets, secretsOf } from '../platform/config/secrets.ts';
 import type { Db } from '../platform/database/database.ts';
 import type { Database } from '../platform/database/open-database.ts';
 
@@ -64,7 +64,10 @@ export function buildAdministration({
   const locks = new LoginLocks({ db, nowMs });
   const supervisors = new Supervisors(db);
   const strangerOf = strangers(pepper.current);
-  const passwordCheck = new PasswordCheck({ supervisors, passwords, locks, strangerOf });
+  const passwordCheck = new PasswordCheck({
+    ...{ supervisors, passwords, locks, strangerOf },
+    strangersOf: (name) => secretsOf(pepper).map((secret) => strangers(secret)(name)),
+  });
   return {
     clock,
     changes,

@@ -64,7 +64,7 @@ declare module '../api/shared/services.ts' {
       Pick<
         Context,
         | ('attention' | 'auditExportPages' | 'auditExports' | 'auditPages' | 'search')
-        | ('clientAdministration' | 'clientPages' | 'directory' | 'locks')
+        | ('clientAdministration' | 'clientPages' | 'directory' | 'locks' | 'passwordCheck')
         | ('supervisorAdministration' | 'supervisorPages' | 'supervisors')
       > {}
 }

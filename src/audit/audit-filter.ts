@@ -27,6 +27,8 @@ export interface AuditFilter {
   subject?: string | undefined;
   /** A path pattern, or one of the root fields of a GraphQL operation. */
   operation?: string | undefined;
+  /** The reasons of refused sign-ins, and the subjects of which they have named one. */
+  attempted?: { subjects: readonly string[]; reasons: readonly string[] } | undefined;
   /** Leaves out what a subject read, or anybody; `mutations` are the root fields of GraphQL that change something. */
   hiddenReads?: { subject: string | undefined; mutations: readonly string[] } | undefined;
   /** The earliest time, inclusive, as text that PostgreSQL parses as a timestamp. */
@@ -40,8 +42,24 @@ const storedForms = (correlationId: string) => [correlationKey(correlationId), c
 
 /** Returns the SQL conditions of a filter, all of which a record must meet. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
-  const { correlationId, method, path, pathPrefix, statusCode, statusClass, subject, operation, since, until } = filter;
-  const { hiddenReads, nodeId, clientId, isFailed, correlationIds } = filter;
+  const {
+    nodeId,
+    clientId,
+    correlationId,
+    correlationIds,
+    method,
+    path,
+    pathPrefix,
+    statusCode,
+    statusClass,
+    isFailed,
+    subject,
+    attempted,
+    operation,
+    hiddenReads,
+    since,
+    until,
+  } = filter;
   return [
     ...(nodeId === undefined ? [] : [eb('node_id', '=', nodeId)]),
     ...(clientId === undefined ? [] : [eb('client_id', '=', clientId)]),
@@ -56,6 +74,12 @@ export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, 
       : [eb('status_code', '>=', statusClass * 100), eb('status_code', '<', (statusClass + 1) * 100)]),
     ...(isFailed ? [eb('status_code', '>=', 400)] : []),
     ...(subject === undefined ? [] : [eb('subject', '=', subject)]),
+    ...(attempted === undefined
+      ? []
+      : [
+          eb('subject', 'in', attempted.subjects),
+          eb(eb.ref('headers', '->>').key(':reason'), 'in', attempted.reasons),
+        ]),
     ...(operation === undefined
       ? []
       : [eb(eb(eb(eb.val(', '), '||', eb.ref('operation')), '||', ', '), 'like', containing(`, ${operation}, `))]),

@@ -66,6 +66,7 @@ export const SECRET_NAMES: Named = {
   cookie: 'documented: whoever has the cookie of a session acts as its owner',
   set_cookie: 'another header of cookies',
   search: 'may hold the email of a user; a search that finds nobody notes no user, so that no erasure finds its record',
+  attempted_username: 'people type passwords into the field of the username; records have a hash of an unknown one',
   password1: 'a password, where a form asks for it twice',
   password2: 'a password, where a form asks for it twice',
   secret_value: 'a secret',

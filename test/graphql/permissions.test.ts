@@ -29,7 +29,7 @@ const OF_TYPE = byName<Permission | null>([
   ['tokens:read', 'Asset'],
   ['transactions:read', 'Transaction TransactionEvent TransactionUpdate TransactionStat'],
   ['clients:manage', 'Client TokenExpiry RateLimit Supervisor'],
-  ['audit:read', 'AuditRecord AuditExport'],
+  ['audit:read', 'AuditRecord AttemptedSignIn AuditExport'],
 ]);
 const OF_MUTATION = byName<Permission | null>([
   ['wallet-rules:write', 'createWalletRule replaceWalletRule setWalletRuleStatus'],

@@ -33,7 +33,16 @@ const APART: Record<string, string> = {
   'Query.transactionStats': 'names nothing: test/transactions/filters.test.ts has two nodes',
   'Query.auditRecords(filter.hideReadsOf)': 'leaves out records, whoever is named',
   ...Object.fromEntries(
-    ['clientId', 'correlationId', 'correlationIds', 'hideReadsOf', 'path', 'pathPrefix', 'subject'].map((name) => [
+    [
+      'attemptedUsername',
+      'clientId',
+      'correlationId',
+      'correlationIds',
+      'hideReadsOf',
+      'path',
+      'pathPrefix',
+      'subject',
+    ].map((name) => [
       `Mutation.requestAuditExport(filter.${name})`,
       'the export has records of the own node: test/audit/audit-export-job.test.ts has two nodes',
     ]),

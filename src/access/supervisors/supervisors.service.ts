@@ -91,6 +91,12 @@ export function strangers(pepper: string): (name: string) => string {
   return (name) => `unknown:${createHmac('sha256', key).update(identifierKey(name)).digest('hex').slice(0, 32)}`;
 }
 
+/** The reasons of refused logins whose records have the username that they named: of the login, or of its scope. */
+export const NAMING_REASONS = [
+  ...(['unknown_supervisor', 'supervisor_disabled', 'locked', 'wrong_password'] as const),
+  'invalid_scope',
+] as const;
+
 /**
  * Who logs in or, with the reason of a refusal, whom the login named, the id of a supervisor or a hash of another name, and
  * until when the username is locked. The caller is told the same for all reasons.
@@ -98,7 +104,7 @@ export function strangers(pepper: string): (name: string) => string {
 type Login =
   | { supervisor: SupervisorRecord }
   | {
-      reason: 'unknown_supervisor' | 'supervisor_disabled' | 'locked' | 'wrong_password';
+      reason: Exclude<(typeof NAMING_REASONS)[number], 'invalid_scope'>;
       subject: string;
       lockedUntilMs: number | undefined;
     };
@@ -116,6 +122,8 @@ export class PasswordCheck {
     locks: Pick<LoginLocks, 'lockOf' | 'recordFailure' | 'unlock'>;
     /** Returns a hash of a name that no supervisor has. */
     strangerOf(name: string): string;
+    /** Returns the hashes that records may have of such a name: with the current key and the previous one. */
+    strangersOf(name: string): readonly string[];
   }) {
     this.#deps = deps;
   }
@@ -129,6 +137,15 @@ export class PasswordCheck {
     // would evade the lockout.
     const key = `${nodeId} ${origin === null} ${identifierKey(username)}`;
     return this.#guesses.run(key, () => this.#authenticate(nodeId, username, password, origin));
+  }
+
+  /**
+   * Returns the subjects of the records of refused logins with a username: the id of the supervisor who has it, and the
+   * hashes of a name that nobody had.
+   */
+  async subjectsOf(nodeId: string, username: string): Promise<string[]> {
+    const supervisor = await this.#deps.supervisors.findByUsername(nodeId, username);
+    return [...(supervisor ? [supervisor.supervisorId] : []), ...this.#deps.strangersOf(username)];
   }
 
   /** Every failure costs one Argon2 computation and the same number of statements. */
@@ -148,9 +165,11 @@ export class PasswordCheck {
     const lockedUntilMs = isCounted
       ? lock.untilAfter(await locks.recordFailure(nodeId, username, origin))
       : (await locks.lockOf(nodeId, username, origin)).untilMs;
-    const refused = { subject: supervisor?.supervisorId ?? strangerOf(username), lockedUntilMs };
-    if (isLocked) return { ...refused, reason: 'locked' };
-    if (!supervisor) return { ...refused, reason: 'unknown_supervisor' };
-    return { ...refused, reason: supervisor.active ? 'wrong_password' : 'supervisor_disabled' };
+    const fault = supervisor?.active ? 'wrong_password' : supervisor ? 'supervisor_disabled' : 'unknown_supervisor';
+    return {
+      reason: isLocked ? 'locked' : fault,
+      subject: supervisor?.supervisorId ?? strangerOf(username),
+      lockedUntilMs,
+    };
   }
 }

@@ -1,10 +1,13 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
+import { NAMING_REASONS, type SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { type Builder, connectionOf, enumOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import {
   callerOf,
   connectionResolver,
   errorsOf,
+  type GraphqlContext,
+  loaderOfRows,
   orMember,
   PreconditionError,
   rowResolver,
@@ -12,8 +15,9 @@ import {
 } from '../../api/graphql/kit/resolvers.ts';
 import type { AuditFilter, AuditRecordRow } from '../../audit/audit-filter.ts';
 import type { AuditExportRow } from '../../audit/export/export-targets.ts';
-import { textInput, wholeNumberInput } from '../../lib/input.ts';
+import { boundedTextInput, isUuid, textInput, wholeNumberInput } from '../../lib/input.ts';
 import { pgFromInstant } from '../../lib/instants.ts';
+import { SIGN_INS } from '../oauth/token-request.input.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
@@ -22,8 +26,40 @@ declare module '../../api/graphql/kit/builder.ts' {
   }
 }
 
+/**
+ * Returns whom the record of a refused sign-in says it named; null for another record. `named` is the id of a supervisor, or
+ * the hash of another name.
+ */
+function attemptedIn({ method, operation, headers, subject, client_id }: AuditRecordRow) {
+  const reason = headers[':reason'];
+  if (method !== 'POST' || !reason || !Object.values<unknown>(SIGN_INS).includes(operation)) return null;
+  const named = NAMING_REASONS.some((naming) => naming === reason) ? subject : null;
+  return { client_id, supervisor_id: named !== null && isUuid(named) ? named : null, named };
+}
+
 /** Adds the types of audit records and their exports, with the queries for them. */
 export function addAuditRecords(builder: Builder): void {
+  const supervisors = loaderOfRows<SupervisorRow, null>(
+    ({ supervisorPages }) => supervisorPages,
+    () => null,
+  );
+  const attempted = implement(
+    builder.objectRef<NonNullable<ReturnType<typeof attemptedIn>>>('AttemptedSignIn'),
+    'The client and the supervisor that a refused sign-in named. That proves an attempt at their names, not who made it.',
+    {
+      client_id: ['ID?', 'The client.'],
+      supervisor_id: ['ID?', 'The supervisor; null if none had the username, or none was looked for.'],
+    },
+    (t) => ({
+      username: t.string({
+        nullable: true,
+        description:
+          'The username that the supervisor has, or `unknown:` and a hash of a name that none had; null if none was looked for.',
+        resolve: async ({ supervisor_id: id, named }, _args, context) =>
+          id === null ? named : ((await supervisors(context).load(id))?.username ?? null),
+      }),
+    }),
+  );
   implement(
     builder.objectRef<AuditRecordRow>('AuditRecord'),
     'A request and its response, or one operation of a GraphQL batch or WebSocket. Secrets are masked as `***`.',
@@ -65,6 +101,13 @@ export function addAuditRecords(builder: Builder): void {
         description: 'Milliseconds until the response was complete.',
         resolve: (row) => Number(row.elapsed),
       }),
+      attempted: t.field({
+        type: attempted,
+        nullable: true,
+        description:
+          'Whom a refused sign-in named: a request for tokens, or a sign-in to the console. Null for other records.',
+        resolve: attemptedIn,
+      }),
     }),
   );
   const filter = auditFilter(builder);
@@ -85,7 +128,7 @@ export function addAuditRecords(builder: Builder): void {
       resolve: connectionResolver(
         'auditRecords',
         ({ auditPages }) => auditPages,
-        ({ filter: filterArgument }, info) => auditFilterOf(filterArgument, info),
+        ({ filter: filterArgument }, info, context) => auditFilterOf(filterArgument, info, context),
       ),
     }),
   }));
@@ -141,14 +184,16 @@ function addAuditExports(builder: Builder, filter: ReturnType<typeof auditFilter
         PreconditionError,
       ),
       args: { filter: t.arg({ type: filter, required: true, description: 'Which records; empty: all.' }) },
-      resolve: (_root, { filter: filterArgument }, context, info) => {
+      resolve: async (_root, { filter: filterArgument }, context, info) => {
         const { nodeId, subject: by } = callerOf(context);
-        const conditions = auditFilterOf(filterArgument, info);
-        const { since, until } = conditions;
-        const members = Object.entries({ ...withoutNulls(filterArgument), since, until });
-        const asked = members.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
-        const request = { asked: Object.fromEntries(asked), filter: conditions, by };
-        return orMember(context.services.auditExports.request(nodeId, request));
+        const conditions = await auditFilterOf(filterArgument, info, context);
+        const asked = {
+          ...withoutNulls(filterArgument),
+          ...{ since: conditions.since, until: conditions.until },
+          // The name may be a password that somebody has typed into the wrong field.
+          attemptedUsername: conditions.attempted?.subjects,
+        };
+        return orMember(context.services.auditExports.request(nodeId, { asked, filter: conditions, by }));
       },
     }),
   );
@@ -192,6 +237,12 @@ function auditFilter(builder: Builder) {
         description: 'The exact subject: a supervisor, a client, or `unknown:` and the hash of a name.',
         ...exactly,
       }),
+      attemptedUsername: t.string({
+        description:
+          'The username that a refused sign-in named, whether or not a supervisor has it; compared as sign-ins compare it. At most 1,024 characters.',
+        // As many as count when usernames are compared.
+        validate: { schema: boundedTextInput(1_024) },
+      }),
       operation: t.string({
         description: 'The exact operation, or one of the root fields of a GraphQL operation.',
         ...exactly,
@@ -215,13 +266,27 @@ function auditFilter(builder: Builder) {
   });
 }
 
-function auditFilterOf(
+async function auditFilterOf(
   filterArgument: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined,
   { schema }: GraphQLResolveInfo,
-): AuditFilter {
-  const { since, until, hideReadsOf, changesOnly = false, ...otherFilters } = withoutNulls(filterArgument);
-  const mutations = Object.keys(schema.getMutationType()?.getFields() ?? {});
-  const isHiding = changesOnly || hideReadsOf !== undefined;
-  const hiddenReads = isHiding ? { subject: changesOnly ? undefined : hideReadsOf, mutations } : undefined;
-  return { ...otherFilters, hiddenReads, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };
+  { services, principal }: GraphqlContext,
+): Promise<AuditFilter> {
+  const { since, until, hideReadsOf, changesOnly, attemptedUsername, ...otherFilters } = withoutNulls(filterArgument);
+  return {
+    ...otherFilters,
+    ...((changesOnly || hideReadsOf !== undefined) && {
+      hiddenReads: {
+        subject: changesOnly ? undefined : hideReadsOf,
+        mutations: Object.keys(schema.getMutationType()?.getFields() ?? {}),
+      },
+    }),
+    ...(attemptedUsername !== undefined && {
+      attempted: {
+        subjects: await services.passwordCheck.subjectsOf(principal.nodeId, attemptedUsername),
+        reasons: NAMING_REASONS,
+      },
+    }),
+    since: since && pgFromInstant(since),
+    until: until && pgFromInstant(until),
+  };
 }

@@ -77,26 +77,31 @@ export class AuditExports extends WorkLoop {
       filter,
       by,
     }: {
-      /** The filter as it was written, which the manifest has. */
-      asked: Record<string, string>;
+      /** The filter as it was written, which the manifest has as texts. */
+      asked: Readonly<Record<string, unknown>>;
       filter: AuditFilter;
       by: string;
     },
   ): Promise<AuditExportRow> {
     const created_at = iso(this.#deps.nowMs());
+    const members = Object.entries(asked).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    );
     const [row] = await this.#deps.db.forNode(nodeId).run((k) =>
       k
         .insertInto('audit_exports')
         .values({
           ...{ id: uuidV7(), status: 'waiting', requested_by: by, created_at },
-          asked: { node: nodeId, ...asked },
+          asked: { node: nodeId, ...Object.fromEntries(members) },
           filter: { ...filter, nodeId, until: filter.until ?? created_at },
         })
         .onConflict((conflict) => conflict.doNothing())
         .returningAll(),
     );
-    const message = 'another export of this tenant is waiting or running: repeat this when it has ended';
-    if (!row) throw new Refusal('precondition_failed', { message });
+    if (!row)
+      throw new Refusal('precondition_failed', {
+        message: 'another export of this tenant is waiting or running: repeat this when it has ended',
+      });
     this.notify();
     return row;
   }
@@ -188,9 +193,10 @@ export class AuditExports extends WorkLoop {
     const [key, ...former] = keys;
     const target = new StoredExport<ExportState>(this.#deps, row);
     const lost = new AbortController();
-    const renew = () => target.update({ lease_until: iso(nowMs() + LEASE_MS) });
     using _renewal = setInterval(() => {
-      renew().catch((error: unknown) => error instanceof LostExportError && lost.abort());
+      target
+        .update({ lease_until: iso(nowMs() + LEASE_MS) })
+        .catch((error: unknown) => error instanceof LostExportError && lost.abort());
     }, LEASE_MS / 3);
     try {
       if (!key) throw new ExportError('this installation has no AUDIT_SIGNING_KEY: ask its operator to set one');
@@ -248,13 +254,16 @@ export class AuditPages {
 
   /** Returns a page of one tenant's audit records. Records without a tenant are on no page. */
   async page(nodeId: string, filter: AuditFilter, request: PageRequest): Promise<Page<AuditRecordRow>> {
-    const rows = await this.#db.forNode(nodeId).run((k) => {
-      const listed = k
-        .selectFrom('audit_records')
-        .select(RECORD_COLUMNS)
-        .where((eb) => eb.and(auditConditions(eb, filter)));
-      return keysetPage(listed, pageRead(newestFirst(request)), ['at', 'id']);
-    });
+    const rows = await this.#db.forNode(nodeId).run((k) =>
+      keysetPage(
+        k
+          .selectFrom('audit_records')
+          .select(RECORD_COLUMNS)
+          .where((eb) => eb.and(auditConditions(eb, filter))),
+        pageRead(newestFirst(request)),
+        ['at', 'id'],
+      ),
+    );
     return pageOf(rows, request);
   }
 

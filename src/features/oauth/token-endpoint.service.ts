@@ -101,12 +101,13 @@ export class Grants {
     const login = await passwordCheck.check(client.nodeId, username, password, origin);
     if ('reason' in login) return login;
     const { supervisor } = login;
-    const scope = scopeToIssue({ requested, client, granted: supervisor.permissions });
+    const { supervisorId: subject, permissions: granted } = supervisor;
+    const scope = scopeToIssue({ requested, client, granted, subject });
     const sessionId = uuidV7();
     const isOpen = await sessions.open(this.#sessionOf(supervisor, sessionId, client), supervisor);
-    if (!isOpen) return { reason: 'supervisor_disabled', subject: supervisor.supervisorId };
+    if (!isOpen) return { reason: 'supervisor_disabled', subject };
     const response = await issuer.sign(issuer.forLogin(supervisor, scope, sessionId, client));
-    return { response, isApi: false, subject: supervisor.supervisorId };
+    return { response, isApi: false, subject };
   }
 
   /** Grants another pair of the same kind, with the current permissions (RFC 6749 section 6). */
@@ -273,6 +274,7 @@ function scopeToIssue({
   client,
   granted,
   bound,
+  subject,
 }: {
   /** The `scope` of the token request (RFC 6749 section 3.3), which may have unknown names. */
   requested: string | undefined;
@@ -281,12 +283,14 @@ function scopeToIssue({
   granted: readonly string[];
   /** For a refresh: the scope of the refresh token when it was narrowed. */
   bound?: readonly string[] | undefined;
+  /** The supervisor who logs in; undefined otherwise. */
+  subject?: string;
 }): IssuedScope {
   const known = new Set<string>([...PERMISSIONS, ...client.scopes]);
   const names = requested.split(' ').filter((name) => known.has(name));
   const allowed = bound ? granted.filter((name) => bound.includes(name)) : granted;
   if (names.length === 0) return { names: allowed, isNarrowed: bound !== undefined };
   const issued = allowed.filter((name) => names.includes(name));
-  if (issued.length === 0) throw new Refusal('invalid_scope');
+  if (issued.length === 0) throw new Refusal('invalid_scope', { subject });
   return { names: issued, isNarrowed: true };
 }

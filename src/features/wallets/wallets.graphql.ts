@@ -1,7 +1,7 @@
 import { type Builder, connectionOf, implement, needs } from '../../api/graphql/kit/builder.ts';
 import {
   connectionResolver,
-  loaderPerOperation,
+  loaderOfRows,
   ownedConnectionResolver,
   rowResolver,
 } from '../../api/graphql/kit/resolvers.ts';
@@ -17,10 +17,10 @@ declare module '../../api/graphql/kit/builder.ts' {
 
 /** Adds the type of wallets, the queries for them and the wallets of an account. */
 export function addWallets(builder: Builder): void {
-  const accounts = loaderPerOperation<AccountRow>(async (ids, { services, principal }) => {
-    const byId = new Map((await services.accountPages.byIds(principal.nodeId, ids)).map((row) => [row.id, row]));
-    return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} no longer exists`));
-  });
+  const accounts = loaderOfRows<AccountRow>(
+    ({ accountPages }) => accountPages,
+    (id) => new Error(`the account ${id} no longer exists`),
+  );
   implement(
     builder.objectRef<WalletRow>('Wallet'),
     'A wallet of an account, on one chain.',

@@ -298,7 +298,9 @@ function recordOf(
     headers: {
       // A reason is not masked: it has no text of the caller, and the name of a permission could be taken for that of a secret.
       ...(audit.reason === undefined ? {} : { [REASON]: audit.reason }),
-      ...(audit.lockedUntilMs === undefined ? {} : { [LOCKED_UNTIL]: new Date(audit.lockedUntilMs).toISOString() }),
+      ...(audit.named?.lockedUntilMs === undefined
+        ? {}
+        : { [LOCKED_UNTIL]: new Date(audit.named.lockedUntilMs).toISOString() }),
       ...audit.head.headers,
     },
     status_code: endStatusOf(exchange, aborted),
@@ -308,7 +310,7 @@ function recordOf(
     ...bodiesOf(exchange, operation, secrets),
     is_api: principal ? principal.tokenUse === 'api' : (client?.isApi ?? false),
     aborted,
-    ...callerOf(principal, { ...client, subject: client?.subject ?? audit.subject }),
+    ...callerOf(principal, { ...client, subject: client?.subject ?? audit.named?.subject }),
     operation: operation?.name ?? state.endpoint?.path ?? null,
     noted_users: notedIds(operation?.notes ?? audit),
   };

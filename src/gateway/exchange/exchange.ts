@@ -97,10 +97,8 @@ interface AuditNotes extends UserNotes {
   operations: ((secrets: SecretNames) => readonly AuditedOperation[]) | undefined;
   /** The reason of a refusal; undefined if the response says it all. */
   reason: string | undefined;
-  /** Whom a refused request named in vain: a supervisor, or a hash of another name. */
-  subject: string | undefined;
-  /** Until when wrong passwords have locked whom it named. */
-  lockedUntilMs: number | undefined;
+  /** Whom a refused request named in vain, and until when wrong passwords have locked them. */
+  named: Pick<Refusal['details'], 'subject' | 'lockedUntilMs'> | undefined;
   /** Whether a handler has begun to read the body; otherwise the body is not recorded. */
   isBodyRead: boolean;
   /** Whether a handler has parsed the whole body as JSON in UTF-8. */
@@ -163,8 +161,7 @@ export class Exchange {
       notedUsers: undefined,
       operations: undefined,
       reason: undefined,
-      subject: undefined,
-      lockedUntilMs: undefined,
+      named: undefined,
       isBodyRead: false,
       isBodyJson: false,
     };

@@ -113,8 +113,7 @@ export function refuse(
   const refusal = refusalOf(exchange.state.endpoint, error);
   const status = statusOf(refusal);
   exchange.audit.reason = reasonOf(refusal);
-  exchange.audit.subject = refusal.details.subject;
-  exchange.audit.lockedUntilMs = refusal.details.lockedUntilMs;
+  exchange.audit.named = refusal.details;
   if (status >= 500) logFailure(exchange, error, log);
   // A complete response stays as it is.
   if (exchange.audit.capture.isEnded) return;

@@ -1,5 +1,5 @@
 import type { Answer } from '../harness.ts';
-import type { Things } from './marked-node.ts';
+import { strangerOf, type Things } from './marked-node.ts';
 import { type Call, STORED, type SurfaceRow, type Thing, thingOf } from './surface-row.ts';
 
 type Variables = Record<string, unknown>;
@@ -92,6 +92,7 @@ const FILTERS: [field: string, filter: string, thing: Thing][] = [
   ['auditRecords', 'pathPrefix', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`],
   ['auditRecords', 'subject', (of) => of.client.client_id],
   ['auditRecords', 'clientId', (of) => of.client.client_id],
+  ['auditRecords', 'attemptedUsername', ({ mark }) => strangerOf(mark)],
   ['wallets', 'accountId', 'account'],
   ['wallets', 'networkId', 'network'],
   ['transactions', 'idOrHash', 'transaction'],

@@ -75,6 +75,8 @@ export async function markedNode(p: Portcullis, { nodeId, client, networkId }: N
   const idle = await createdClient(p, token, { name: mark });
   const username = `${mark}-boss`;
   const supervisor = await createdSupervisor(p, token, { username });
+  const attempt = { grant_type: 'password', ...client, username: strangerOf(mark), password: PASSWORD };
+  await p.call('POST', '/v2/oauth/token', { json: attempt });
   const [auditExport, exportKey, now] = [randomUUID(), randomUUID(), new Date().toISOString()];
   await rows(p).run((k) =>
     k.insertInto('audit_exports').values({
@@ -108,6 +110,11 @@ export async function markedNode(p: Portcullis, { nodeId, client, networkId }: N
     },
     ...{ supervisor: supervisor.id, username, login: await login(p, username, { client, password: PASSWORD }) },
   };
+}
+
+/** Whom a sign-in through the client of the node has named in vain. */
+export function strangerOf(mark: string): string {
+  return `${mark}-nobody`;
 }
 
 /** A user whom the key alone decides. */

@@ -13,7 +13,7 @@ import {
 /** Strings that name something: beside `ID` and `JSON`, what could be another node's. */
 const NAMING: ReadonlySet<string> = new Set([
   ...['after', 'before', 'search', 'email', 'externalId', 'walletAddress', 'username', 'correlationId', 'path'],
-  ...['idOrHash', 'subject', 'hideReadsOf', 'pathPrefix'],
+  ...['idOrHash', 'subject', 'attemptedUsername', 'hideReadsOf', 'pathPrefix'],
 ]);
 
 /**

@@ -6,7 +6,7 @@ import type { Caller, Principal } from '../../../access/identity/callers.ts';
 import { isUuid } from '../../../lib/input.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageRequest } from '../../../lib/keyset.ts';
 import { camelName } from '../../../lib/spelling.ts';
-import { type NestedList, NO_ROWS, type PagedList } from '../../../platform/database/keyset-list.ts';
+import { type KeysetList, type NestedList, NO_ROWS, type PagedList } from '../../../platform/database/keyset-list.ts';
 import { type DuplicateReason, Refusal, type RefusalCode } from '../../../platform/errors.ts';
 import type { FeatureServices } from '../../shared/services.ts';
 
@@ -193,6 +193,19 @@ export function loaderPerOperation<Value>(load: Load<Value>, options: { cache?: 
 }
 
 /**
+ * Creates a DataLoader for each operation of a list's rows by their ids. `absentOf` returns what stands for the row of an id
+ * that the tenant does not have.
+ */
+export const loaderOfRows = <Row extends { id: string }, Absent = never>(
+  listOf: (services: FeatureServices) => Pick<KeysetList<Row, never>, 'byIds'>,
+  absentOf: (id: string) => Absent | Error,
+) =>
+  loaderPerOperation<Row | Absent>(async (ids, { services, principal }) => {
+    const byId = new Map((await listOf(services).byIds(principal.nodeId, ids)).map((row) => [row.id, row]));
+    return ids.map((id) => byId.get(id) ?? absentOf(id));
+  });
+
+/**
  * Creates a DataLoader for each field of an operation: all objects that have the field at the same place in the
  * document, and thus with the same arguments, are read together.
  */
@@ -255,13 +268,14 @@ interface FilteredArgs<Filter> extends ConnectionArgs {
 export function connectionResolver<Filter, Row, Args extends ConnectionArgs = FilteredArgs<Filter>>(
   name: string,
   listOf: (services: FeatureServices) => PagedList<Row, Filter>,
-  filterOf: (args: Args, info: GraphQLResolveInfo) => Filter = ({ filter }: FilteredArgs<Filter>) =>
-    withoutNulls<object>(filter) as Filter,
+  filterOf: (args: Args, info: GraphQLResolveInfo, context: GraphqlContext) => Filter | Promise<Filter> = ({
+    filter,
+  }: FilteredArgs<Filter>) => withoutNulls<object>(filter) as Filter,
 ) {
   return async (_root: unknown, args: Args, context: GraphqlContext, info: GraphQLResolveInfo) => {
     const { services, principal } = context;
     const request = pageRequest(args, context, name);
-    const filter = filterOf(args, info);
+    const filter = await filterOf(args, info, context);
     const list = listOf(services);
     const page = await list.page(principal.nodeId, filter, request);
     const totalCount = () => list.count(principal.nodeId, filter);
