@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { type JsonSchema, merged, schemaOf } from '../src/api/openapi/operation.ts';
 import { isDeadLetterTopic } from '../src/events/bus/event-bus.ts';
-import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
+import { DAY_MS, MAX_LETTER_BYTES, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
 import { ALL_TOPICS, isCompactedTopic, REFERENCE_KINDS, TOPICS } from '../src/events/bus/topics.ts';
 import { commonInput, rowInputs } from '../src/features/reference/reference.input.ts';
 import type { ReferenceKind } from '../src/features/reference/reference.rules.ts';
@@ -238,7 +238,11 @@ function channelOf(topic: string) {
   const { summary, messages: names } = topicOf(topic);
   const kept = isCompactedTopic(topic)
     ? { 'cleanup.policy': ['compact'] }
-    : { 'cleanup.policy': ['delete'], 'retention.ms': retentionDays(topic) * DAY_MS };
+    : {
+        'cleanup.policy': ['delete'],
+        'retention.ms': retentionDays(topic) * DAY_MS,
+        ...(isDeadLetterTopic(topic) && { 'max.message.bytes': MAX_LETTER_BYTES }),
+      };
   return {
     address: topic,
     summary,

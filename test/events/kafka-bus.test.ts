@@ -1,7 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { beforeAll, expect, inject, it, vi } from 'vitest';
-import { deadLetterTopicOf, type IncomingMessage } from '../../src/events/bus/event-bus.ts';
+import kafkajs from 'kafkajs';
+import { beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import {
+  deadLetterTopicOf,
+  type IncomingMessage,
+  PoisonError,
+  withDeadLetters,
+} from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import type { KafkaConnection } from '../../src/events/bus/kafka-client.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
@@ -11,6 +18,7 @@ import { freePorts } from '../support/services/ports.ts';
 import { describeReal } from '../support/services/real.ts';
 import { eventBusContract } from './event-bus.contract.ts';
 
+const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = kafkajs;
 const SESSION_TIMEOUT_MS = 6_000;
 
 /** With less partitions than those that a bus makes, which keep a broker busy. */
@@ -46,11 +54,59 @@ describeReal('kafka', 'the Kafka bus', () => {
     await bus.stop();
   });
 
+  it('D6-18: a message as long as a broker accepts becomes a dead letter, which is longer', async () => {
+    const [bus, letters] = [busOn(connection), new Recorder()];
+    const topic = 'longest';
+    await bus.ensureTopics([topic, deadLetterTopicOf(topic)]);
+    // Its record batch has 1,048,588 bytes: what a broker accepts by default.
+    const longest = message(topic, 'k', { value: Buffer.alloc(1_048_515, 'x') });
+    await expect(bus.publish([{ ...longest, value: Buffer.alloc(1_048_516) }])).rejects.toThrow();
+    await bus.publish([longest]);
+    const handle = withDeadLetters(bus, () => Promise.reject(new PoisonError('x'.repeat(2_000))));
+    await bus.subscribe({ groupId: 'longest', topics: [topic], handle });
+    await letters.follow(bus, deadLetterTopicOf(topic));
+    await letters.count(1);
+    expect(letters.messages[0]?.value).toEqual(longest.value);
+    await bus.stop();
+  });
+
+  describe('messages that another producer has compressed', () => {
+    /** Snappy of nothing but literals, in which a byte is the length and another its kind. */
+    const snappy = async ({ buffer }: { buffer: Buffer }) =>
+      Buffer.concat([Buffer.of(0x80 | (buffer.length & 0x7f), buffer.length >> 7, 60 << 2, buffer.length - 1), buffer]);
+
+    it.each([
+      ['Snappy', CompressionTypes.Snappy, (bus: KafkaBus, topic: string) => bus.ensureTopics([topic])],
+      ['Zstandard', CompressionTypes.ZSTD, (bus: KafkaBus, topic: string) => bus.ensureTopics([topic])],
+      ['Zstandard', CompressionTypes.ZSTD, (_: KafkaBus, topic: string) => makeTopics(connection, [topic])],
+    ])('are read: %s, %#', async (name, compression, make) => {
+      const [bus, recorder] = [busOn(connection), new Recorder()];
+      const topic = `compressed-${randomUUID()}`;
+      await make(bus, topic);
+      const before = CompressionCodecs[CompressionTypes.Snappy];
+      CompressionCodecs[CompressionTypes.Snappy] = () => ({
+        compress: snappy,
+        decompress: () => Promise.reject(new Error('no')),
+      });
+      const producer = new Kafka({ brokers: connection.brokers, logLevel: logLevel.NOTHING }).producer();
+      await bus.checkHealth();
+      await producer.connect();
+      const messages = [{ key: 'k', value: name.repeat(8) }];
+      await producer.send({ topic: connection.topicPrefix + topic, compression, messages });
+      await producer.disconnect();
+      CompressionCodecs[CompressionTypes.Snappy] = before;
+      await recorder.follow(bus, topic);
+      await recorder.count(1);
+      expect(recorder.texts).toEqual([name.repeat(8)]);
+      await bus.stop();
+    });
+  });
+
   it('a topic of another owner that has no leader hides no topic of the product, and no broker that responds', async () => {
     const bus = busOn(connection);
     const led = TOPICS.admin;
     await bus.ensureTopics([led]);
-    const { Kafka, KafkaJSProtocolError } = await import('kafkajs');
+    const { KafkaJSProtocolError } = kafkajs;
     const { admin: adminOf } = Kafka.prototype;
     const asked: (readonly string[])[] = [];
     const spy = vi.spyOn(Kafka.prototype, 'admin').mockImplementation(function withOutsider(
@@ -178,7 +234,7 @@ function reason(promise: Promise<void>): Promise<string> {
 }
 
 async function describeTopics({ brokers, topicPrefix: prefix }: KafkaConnection, topics: string[]) {
-  const { Kafka, ConfigResourceTypes, logLevel } = await import('kafkajs');
+  const { ConfigResourceTypes } = kafkajs;
   const admin = new Kafka({ brokers, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   const names = topics.map((topic) => prefix + topic);

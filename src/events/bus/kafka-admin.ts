@@ -20,6 +20,8 @@ const CREATION_TIMEOUT_MS = 30_000;
 /** The number of partitions of each topic that Portcullis creates. */
 export const PARTITIONS = 12;
 const MAX_REPLICATION = 3;
+/** The maximum size of a dead letter: twice that of a message, unless a broker or a topic has another. */
+export const MAX_LETTER_BYTES = 2 * 1024 * 1024;
 /** How the name of each consumer group of the product begins, after the installation's prefix. */
 const GROUP_PREFIX = 'portcullis.';
 export const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -61,6 +63,10 @@ export class KafkaAdmin {
             ? { name: 'cleanup.policy', value: 'compact' }
             : // The seals of the audit, in a topic that the operator names, are kept for ever.
               { name: 'retention.ms', value: String(ALL_TOPICS.includes(topic) ? retentionDays(topic) * DAY_MS : -1) },
+          // A dead letter is longer than its message, by its headers.
+          ...(isDeadLetterTopic(topic) ? [{ name: 'max.message.bytes', value: String(MAX_LETTER_BYTES) }] : []),
+          // Brokers decompress what other producers send: kafkajs reads neither Snappy nor LZ4.
+          { name: 'compression.type', value: 'uncompressed' },
           // With fewer than two in-sync replicas, an acknowledged message could be lost with one broker.
           { name: 'min.insync.replicas', value: String(Math.min(2, replicationFactor)) },
         ],

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { connect as connectPlain, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { promisify } from 'node:util';
+import { zstdCompress, zstdDecompress } from 'node:zlib';
 import type {
   Admin,
   Consumer,
@@ -39,7 +41,12 @@ export const KAFKA_RETRY: RetryOptions = {
  * of one client share their record of committed offsets, and a member that joins clears it for the others.
  */
 export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs: number, log: BusLog): Promise<Kafka> {
-  const { Kafka, logLevel } = await import('kafkajs');
+  // Node finds no codecs among the names that the package exports.
+  const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = (await import('kafkajs')).default;
+  CompressionCodecs[CompressionTypes.ZSTD] = () => ({
+    compress: ({ buffer }: { buffer: Buffer }) => promisify(zstdCompress)(buffer),
+    decompress: promisify(zstdDecompress),
+  });
   restWhenNothingWaits();
   const { brokers, ssl, sasl, clientId } = connection;
   return new Kafka({
