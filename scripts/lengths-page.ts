@@ -63,7 +63,7 @@ const HEAD = `# Lengths of texts
 Generated from \`src/tables/text-lengths.ts\` by \`npm run -s schema\`. These texts have a maximum length, the same on every interface, which the database
 checks too. Lengths are in Unicode code points, after the text was [trimmed and normalised](migrating.md#migration-of-users). A longer text is a 400 that names
 the member, a \`ValidationError\` in GraphQL, and an error result of an MCP tool. Other members of notifications are limited only by the size of the body;
-reference topics have no limits, except that the symbol of a currency longer than about 2,500 bytes is a dead letter: it does not fit its index.
+reference topics have no limits, except that the symbol of a currency has at most 640 characters: a longer one does not fit its index, and is a dead letter.
 
 | text | names | maximum | longer |
 |---|---|---|---|

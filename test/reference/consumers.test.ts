@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus, IncomingMessage } from '../../src/events/bus/event-bus.ts';
@@ -58,10 +58,8 @@ describe('the consumer of reference data', () => {
       incoming('reference.chains', randomUUID(), Buffer.from('{"name":"x","version":9223372036854775808}')),
     'no name': () => incoming('reference.chains', randomUUID(), { version: 1 }),
     'U+0000 in a name': () => incoming('reference.chains', randomUUID(), { name: 'a\0', version: 1 }),
-    'a symbol that is too long for its index': () => {
-      const symbol = Array.from({ length: 1_000 }, () => randomUUID()).join('');
-      return incoming('reference.currencies', randomUUID(), { network_id: neighbour.ids.networks, symbol, version: 1 });
-    },
+    'a symbol that is too long for its index, while its network is missing': () =>
+      incoming('reference.currencies', randomUUID(), { network_id: randomUUID(), symbol: 'é'.repeat(641), version: 1 }),
     'an account without a node': () => incoming('reference.accounts', randomUUID(), account),
     'an account with a status of 2^31': () =>
       incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, status: 2 ** 31 }),
@@ -83,6 +81,17 @@ describe('the consumer of reference data', () => {
       for (const id of good) expect(await rowOf(fixture, 'chains', id)).toBeDefined();
     },
   );
+
+  it('D1-10: a symbol of the greatest length that waited for its network is indexed', async () => {
+    const { ids, version } = newFamily();
+    const symbol = Array.from({ length: 640 }, () => String.fromCodePoint(randomInt(0x1_f300, 0x1_ffff))).join('');
+    const { handle, published } = await handlerOn(fixture.reference);
+    await handle([incoming('reference.currencies', ids.currencies, { network_id: ids.networks, symbol, version: 1 })]);
+    expect(await rowOf(fixture, 'currencies', ids.currencies)).toBeUndefined();
+    await fixture.reference.apply([version('chains', 1), version('networks', 1)]);
+    expect(published).toEqual([]);
+    expect(await rowOf(fixture, 'currencies', ids.currencies)).toMatchObject({ symbol });
+  });
 
   it('D1-10: name and decimals of a currency and the explorer of a network are optional, and cleared when absent', async () => {
     const { ids, version } = newFamily();

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { decodeUtf8, JsonError, parseJson } from '../../lib/json.ts';
 import { isRefusedValue } from '../../platform/errors.ts';
-import { parseReferenceChange } from './reference.input.ts';
-import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference.rules.ts';
+import { parseOfTopic } from './reference.input.ts';
+import { type ReferenceChange, UnfitReferenceError } from './reference.rules.ts';
 import type { Reference } from './reference.service.ts';
 
 const NEWLINE = 0x0a;
@@ -157,8 +157,6 @@ function parseLine(value: unknown): ReferenceChange {
     throw new UnfitReferenceError('must be an object {"topic", "key", "value"}');
   }
   const { topic, key, value: row } = result.data;
-  const kind = kindOfTopic(topic);
-  if (!kind) throw new UnfitReferenceError(`${JSON.stringify(topic.slice(0, 100))} is not a topic of reference data`);
   // Only an explicit null is a tombstone; a line without `value` is malformed.
-  return parseReferenceChange(kind, key, row);
+  return parseOfTopic(topic, key, row);
 }

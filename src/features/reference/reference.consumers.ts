@@ -7,8 +7,8 @@ import {
 } from '../../events/bus/event-bus.ts';
 import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
 import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
-import { parseReferenceChange } from './reference.input.ts';
-import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './reference.rules.ts';
+import { parseOfTopic } from './reference.input.ts';
+import { type ReferenceChange, UnfitReferenceError } from './reference.rules.ts';
 import type { Reference } from './reference.service.ts';
 
 interface HandlerDependencies {
@@ -54,11 +54,11 @@ function handlerOf({ bus, reference }: HandlerDependencies, read: (message: Inco
 }
 
 function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): ReferenceChange {
-  const kind = kindOfTopic(topic);
-  if (!kind) throw new Error(`${topic} is not a topic of reference data`);
   // The JSON text `null` is not a tombstone, which is a message without a value.
-  const parse = () => (value === null ? null : (parseJson(decodeUtf8(value)) ?? undefined));
-  const row = parsedOr(parse, ({ message }) => new UnfitReferenceError(message));
-  const change = parseReferenceChange(kind, key, row);
+  const row = parsedOr(
+    () => (value === null ? null : (parseJson(decodeUtf8(value)) ?? undefined)),
+    ({ message }) => new UnfitReferenceError(message),
+  );
+  const change = parseOfTopic(topic, key, row);
   return { ...change, position: { offset: BigInt(offset), timeMs: BigInt(timestampMs) } };
 }

@@ -1,11 +1,20 @@
 import { z } from 'zod';
 import { REFERENCE_KINDS } from '../../events/bus/topics.ts';
-import { isUuid, objectInput, readAs, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
+import {
+  boundedTextInput,
+  isUuid,
+  objectInput,
+  readAs,
+  textInput,
+  uuidInput,
+  wholeNumberInput,
+} from '../../lib/input.ts';
 import { parseInstant, pgFromInstant } from '../../lib/instants.ts';
 import { integerOf } from '../../lib/json.ts';
 import { issuesOf } from '../../platform/errors.ts';
 import {
   isOfNode,
+  kindOfTopic,
   type ReferenceChange,
   type ReferenceKind,
   type ReferenceRow,
@@ -48,13 +57,16 @@ const DESCRIPTIVE: Readonly<Record<string, RowMember>> = {
   'currencies.name': textInput(),
 };
 
+/** At most 2,560 bytes: PostgreSQL indexes symbols, and none longer than 2,700 bytes. */
+const indexedInput = boundedTextInput(640);
+
 type RowMember = z.ZodType<string | number | undefined>;
 
 function rowInput(kind: ReferenceKind) {
   const members = Object.entries(TABLES[kind].columns).map(([name, type]): [string, RowMember] => {
     const descriptive = DESCRIPTIVE[name] ?? DESCRIPTIVE[`${kind}.${name}`];
     if (descriptive) return [name, descriptive.optional().catch(undefined)];
-    const member: RowMember = MEMBERS[type]();
+    const member: RowMember = kind === 'currencies' && name === 'symbol' ? indexedInput : MEMBERS[type]();
     return [name, OPTIONAL.has(name) ? member.optional() : member];
   });
   return [kind, objectInput(Object.fromEntries(members))] as const;
@@ -69,6 +81,16 @@ export const rowInputs = Object.fromEntries(REFERENCE_KINDS.map(rowInput)) as Re
 
 /** The schema of the members that every row has. */
 export const commonInput = objectInput({ id: uuidInput().optional(), version: versionInput });
+
+/**
+ * Parses the change in a message of a topic or in a line, as `parseReferenceChange`.
+ * @throws UnfitReferenceError for a topic of other data too.
+ */
+export function parseOfTopic(topic: string, key: unknown, value: unknown): ReferenceChange {
+  const kind = kindOfTopic(topic);
+  if (!kind) throw new UnfitReferenceError(`${JSON.stringify(topic.slice(0, 100))} is not a topic of reference data`);
+  return parseReferenceChange(kind, key, value);
+}
 
 /**
  * Parses the change in a message or a line. The key is the row's id; the value is the row with its version, or null for
