@@ -70,6 +70,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
       wake,
       conflicted: (id) =>
         log.warn({ transaction_id: id }, 'conflicting notifications: transaction both completed and failed'),
+      moved: (id) => log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names'),
     }),
     transactionPages: new TransactionPages(db),
     userPages: new UserPages(db),

@@ -250,6 +250,15 @@ export function isServerAway(error: unknown): error is Error {
   return error instanceof Error && AWAY.test(`${'code' in error ? error.code : ''} ${error.message}`);
 }
 
+/** Matches the SQLSTATEs of a server that is away, full, changing or lacks a privilege, and of a conflict with others. */
+const PASSING = /^(?:08|25|28|40|53|55|57|58|42501)/;
+
+/** Checks whether the same work may succeed later, because a store or others were in the way. */
+export function isTransient(error: unknown): boolean {
+  const isOfStore = error instanceof Error && 'store' in error;
+  return isOfStore || isOverload(error) || isServerAway(error) || PASSING.test(sqlState(error) ?? '');
+}
+
 /**
  * Returns the name of the constraint or unique index that a database error names, wrapped or not; undefined if none.
  */

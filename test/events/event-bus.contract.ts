@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { deadLetterTopicOf, type EventBus, PoisonError, withDeadLetters } from '../../src/events/bus/event-bus.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 
@@ -97,6 +97,22 @@ export function eventBusContract(fixture: () => BusFixture, isThorough: boolean)
     await recorder.count(2);
     expect(recorder.texts).toEqual(['1', '2']);
     expect(recorder.attempts.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('D6-18: a handler is told how often in a row it has failed before', async () => {
+    const seen: (number | undefined)[] = [];
+    await bus.publish([message(topic, 'k')]);
+    await bus.subscribe({
+      groupId: 'readers',
+      topics: [topic],
+      handle: async (_batch, failures) => {
+        seen.push(failures);
+        if (seen.length < 3) throw new TypeError('a bug');
+      },
+    });
+    await vi.waitFor(() => expect(seen).toEqual([0, 1, 2]));
+    await bus.publish([message(topic, 'k')]);
+    await vi.waitFor(() => expect(seen).toEqual([0, 1, 2, 0]));
   });
 
   it('a group that stops resumes where it stopped', async () => {

@@ -47,7 +47,7 @@ const scenarios: Record<string, Scenario> = {
     step: (mirror, _stand, { id }) => mirror.applyBatch(ADMIN, done(id)),
   },
   'a registration with parked notifications': {
-    before: (fixture, { id }) => fixture.mirror.applyBatch(ADMIN, done(id)),
+    before: async (fixture, { id }) => void (await fixture.mirror.applyBatch(ADMIN, done(id))),
     step: (mirror, fixture, scene) => mirror.register(registered(fixture, scene)),
   },
   'a registration by the owner that moves a transaction': {

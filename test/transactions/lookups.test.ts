@@ -54,7 +54,7 @@ describeReal('postgres', 'lookups of several processes', () => {
       setImmediate(held.release);
       return transaction;
     });
-    let parked: Promise<void> = Promise.resolve();
+    let parked: Promise<unknown> = Promise.resolve();
     const parking = () => {
       parked = mirrorOn(watchedDb(fixture.db, held)).applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
     };

@@ -5,7 +5,6 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { notificationInput, parseDelivery } from '../../src/features/transactions/notification.input.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
-import { silentLog } from '../../src/lib/log.ts';
 import { message } from '../support/events/recorder.ts';
 import { realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { startPortcullis } from '../support/harness.ts';
@@ -59,7 +58,7 @@ describeReal(['postgres', 'kafka'], 'a worker with Kafka', () => {
 });
 
 async function consumeTwice(fixture: Fixture, bus: EventBus): Promise<void> {
-  const subscriptions = await startTransactionConsumers({ bus, transactions: fixture.mirror, log: silentLog });
+  const subscriptions = await startTransactionConsumers({ bus, transactions: fixture.mirror });
   onTestFinished(async () => {
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
     await bus.stop();

@@ -4,7 +4,6 @@ import { deadLetterTopicOf, type EventBus } from '../../src/events/bus/event-bus
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
-import { silentLog } from '../../src/lib/log.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { realDatabase, scratchDatabase } from '../support/harness/databases.ts';
 import { createTopics, deleteTopics, kafkaConnection, topicPrefix } from '../support/services/isolation.ts';
@@ -30,7 +29,7 @@ describeReal(['postgres', 'kafka'], 'poison on Kafka', () => {
 
 /** Poison between two notifications of one id, so of one partition, and the consumers as they run. */
 async function poisonOnBus(fixture: Fixture, bus: EventBus): Promise<void> {
-  const subscriptions = await startTransactionConsumers({ bus, transactions: fixture.mirror, log: silentLog });
+  const subscriptions = await startTransactionConsumers({ bus, transactions: fixture.mirror });
   onTestFinished(async () => {
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
     await bus.stop();

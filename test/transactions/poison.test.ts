@@ -3,7 +3,6 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
-import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { busByHand, message } from '../support/events/recorder.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../support/harness/databases.ts';
@@ -25,7 +24,7 @@ import { watchedDb } from '../support/transactions/watched-db.ts';
 /** The consumers, called by hand, and what they published. */
 async function handlersOn(transactions: Fixture['mirror']) {
   const { bus, ...hand } = busByHand();
-  await startTransactionConsumers({ bus, transactions, log: silentLog });
+  await startTransactionConsumers({ bus, transactions });
   return hand;
 }
 

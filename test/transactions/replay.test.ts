@@ -4,7 +4,6 @@ import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bu
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { startTransactionConsumers } from '../../src/features/transactions/transaction-messages.service.ts';
-import { silentLog } from '../../src/lib/log.ts';
 import type { Database } from '../../src/platform/database/open-database.ts';
 import { message, Recorder } from '../support/events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../support/harness/databases.ts';
@@ -30,7 +29,7 @@ async function consuming(open: () => Promise<Database>) {
     if (state.isBroken) throw Object.assign(new Error('a value too long'), { code: '22001' });
   };
   const transactions = mirrorOn(watchedDb(fixture.db, { statement }));
-  await startTransactionConsumers({ bus, transactions, log: silentLog });
+  await startTransactionConsumers({ bus, transactions });
   onTestFinished(async () => {
     await bus.stop();
     await fixture.database[Symbol.asyncDispose]();

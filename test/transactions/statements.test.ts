@@ -82,7 +82,7 @@ it('6-01 D6-06: a batch of sixty registrations with parked notifications runs as
       transactions.flatMap(({ id }) => [3, 1, 5, 2].map((status) => delivery({ id, status, second: status }))),
     );
     taken.statements = 0;
-    expect(await counted.registerAllByOwner([...transactions, ...transactions])).toEqual([]);
+    await counted.registerAllByOwner([...transactions, ...transactions]);
     const { statements } = taken;
     for (const { id } of transactions) {
       expect((await eventsOf(fixture, id)).map(({ status }) => status)).toEqual([1, 2, 5, 3]);

@@ -330,7 +330,7 @@ class EmbeddedReader {
     const batch = await store.read(at);
     const last = batch.at(-1);
     if (!last || signal.aborted) return false;
-    await handle(batch);
+    await handle(batch, this.#failures);
     await store.commit(at, last.offset);
     return isWhole(batch);
   }
@@ -413,11 +413,8 @@ export class EmbeddedBus implements EventBus {
    */
   async removeRead(): Promise<number> {
     let total = 0;
-    for (let isDone = false; !isDone && !this.#isStopped; ) {
-      const { removed, ...result } = await this.#outside(() => this.#store.removeRead());
-      total += removed;
-      isDone = result.isDone;
-    }
+    for (let page = { removed: 0, isDone: false }; !page.isDone && !this.#isStopped; total += page.removed)
+      page = await this.#outside(() => this.#store.removeRead());
     return total;
   }
 

@@ -1,4 +1,4 @@
-import { isRefusedValue } from '../../platform/errors.ts';
+import { isRefusedValue, isTransient, sqlState } from '../../platform/errors.ts';
 
 /** A message to be published to a topic. Messages with the same key keep their order; header values are UTF-8 text. */
 export interface OutgoingMessage {
@@ -20,9 +20,9 @@ export interface IncomingMessage extends OutgoingMessage {
 /**
  * A function that processes messages of one partition, in their order. When it resolves they are committed and not
  * delivered again, except after a crash; when it rejects they are delivered again. Batches of different partitions may
- * run concurrently.
+ * run concurrently. `failures` says how often in a row the partition has failed before.
  */
-export type BatchHandler = (batch: IncomingMessage[]) => Promise<void>;
+export type BatchHandler = (batch: IncomingMessage[], failures?: number) => Promise<void>;
 
 export interface SubscribeOptions {
   /** The consumer group: each group receives every message, and its members share them. */
@@ -94,6 +94,8 @@ export interface EventBus {
 export interface PublishOptions {
   /** How long publishing may take, in milliseconds from the call, including the time in the queue. */
   deadlineMs?: number;
+  /** The unexpected error that makes the messages dead letters, for the log. */
+  cause?: unknown;
 }
 
 export const PUBLISH_DEADLINE_MS = 4_000;
@@ -193,39 +195,78 @@ export class PoisonError extends Error {
   override name = 'PoisonError';
 }
 
+/** After so many failures in a row, which take 16 s, an unexpected error is traced to its messages. */
+const FAILURES_BEFORE_TRACING = 8;
+/** If another message of the topic was applied in this time, which is less than that, the process and its stores work. */
+const WORKING_MS = 10_000;
+
 /**
- * Returns a handler that moves poison to dead letters: messages that no retry can apply, since `handle` throws a
- * PoisonError or the database refuses their values. When a batch fails with poison, its messages are handled singly; those that fail again are published to the dead-letter topic with their
- * headers and `error`, `original-topic`, `original-partition` and `original-offset`. Any other error is thrown, and the
- * whole batch is delivered again, so `handle` must tolerate repeats.
+ * Returns a handler that moves to dead letters what no retry can apply. When a batch fails with poison, which is what
+ * throws a PoisonError or what the database refuses, its messages are handled singly; those that fail again are published
+ * to the dead-letter topic with their headers and `error`, `original-topic`, `original-partition` and `original-offset`.
+ * The same is done with an unexpected error after eight failures, if other messages of the topic can be applied
+ * (docs/decisions/042-dead-letters.md). Any other error is thrown, and the whole batch is delivered again, so `handle` must
+ * tolerate repeats. It returns false if it had nothing to do.
  */
-export function withDeadLetters(bus: Pick<EventBus, 'publish'>, handle: BatchHandler): BatchHandler {
-  async function handleAlone(message: IncomingMessage): Promise<void> {
+export function withDeadLetters(
+  bus: Pick<EventBus, 'publish'>,
+  handle: (batch: IncomingMessage[]) => Promise<unknown>,
+): BatchHandler {
+  const appliedTicks = new Map<string, number>();
+
+  /** Handles messages; returns the error if it is poison or, when they are traced, unexpected. */
+  async function attempt(batch: IncomingMessage[], isTraced: boolean): Promise<unknown> {
     try {
-      await handle([message]);
+      if ((await handle(batch)) !== false) appliedTicks.set(batch[0]?.topic ?? '', performance.now());
     } catch (error) {
-      if (!isPoison(error)) throw error;
-      const { topic, key, value, headers, partition, offset } = message;
-      const origin = {
-        error: describe(error),
-        'original-topic': topic,
-        'original-partition': String(partition),
-        'original-offset': offset,
-      };
-      await bus.publish([{ topic: deadLetterTopicOf(topic), key, value, headers: { ...headers, ...origin } }]);
+      if (isPoison(error) || (isTraced && !isTransient(error))) return error;
+      throw error;
     }
+    return undefined;
   }
 
-  return async function handleBatch(batch) {
-    const [only, ...otherMessages] = batch;
-    if (only && otherMessages.length === 0) return handleAlone(only);
-    try {
-      await handle(batch);
-    } catch (error) {
-      if (!isPoison(error)) throw error;
-      for (const message of batch) await handleAlone(message);
+  return async function handleBatch(batch, failures = 0) {
+    const isTraced = failures >= FAILURES_BEFORE_TRACING;
+    const sinceTick = performance.now() - WORKING_MS;
+    if ((await attempt(batch, isTraced)) === undefined) return;
+    const suspects: { message: IncomingMessage; error: unknown }[] = [];
+    for (const message of batch) {
+      // Messages with the same key keep their order.
+      const before = suspects.find((suspect) => suspect.message.key === message.key);
+      const error = before ? before.error : await attempt([message], isTraced);
+      if (isPoison(error)) await bus.publish([deadLetter(message, error)]);
+      else if (error !== undefined) suspects.push({ message, error });
+    }
+    const appliedTick = appliedTicks.get(batch[0]?.topic ?? '') ?? Number.NEGATIVE_INFINITY;
+    if (suspects[0] && appliedTick < sinceTick) throw suspects[0].error;
+    for (const { message } of suspects) {
+      const cause = await attempt([message], true);
+      if (cause !== undefined) await bus.publish([deadLetter(message, cause)], isPoison(cause) ? {} : { cause });
     }
   };
+}
+
+function deadLetter(
+  { topic, key, value, headers, partition, offset }: IncomingMessage,
+  cause: unknown,
+): OutgoingMessage {
+  return {
+    topic: deadLetterTopicOf(topic),
+    key,
+    value,
+    headers: {
+      ...headers,
+      error: isPoison(cause) ? describe(cause) : `unexpected ${nameOf(cause)} ${sqlState(cause) ?? ''}`.trim(),
+      'original-topic': topic,
+      'original-partition': String(partition),
+      'original-offset': offset,
+    },
+  };
+}
+
+/** Returns the name of an error. Its message may quote a value. */
+export function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : 'Error';
 }
 
 function isPoison(error: unknown): boolean {

@@ -171,12 +171,8 @@ export class KafkaBus implements EventBus {
     if (this.#isStopped) throw new BusUnavailableError('the bus is stopped');
     const subscription = this.#outside(() => new KafkaSubscription(this.#connection, options, this.#log));
     this.#subscriptions.add(subscription);
-    return {
-      stop: async () => {
-        await subscription.stop();
-        this.#subscriptions.delete(subscription);
-      },
-    };
+    void subscription.ended.then(() => this.#subscriptions.delete(subscription));
+    return subscription;
   }
 
   ensureTopics(topics: readonly string[]): Promise<void> {
@@ -221,17 +217,18 @@ export class KafkaSubscription implements Subscription {
   readonly #deps;
   readonly #stopping = new AbortController();
   readonly #failures = new Map<string, number>();
-  readonly #ended: Promise<void>;
+  /** Resolves when it has stopped; never rejects. */
+  readonly ended: Promise<void>;
   #crashes = 0;
 
   constructor(connection: KafkaConnection, options: SubscribeOptions, log: BusLog) {
     this.#deps = { connection, options, log };
-    this.#ended = this.#run();
+    this.ended = this.#run();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#ended;
+    await this.ended;
   }
 
   async #run(): Promise<void> {
@@ -292,12 +289,13 @@ export class KafkaSubscription implements Subscription {
     const name = `${topic}/${partition}`;
     // A failed heartbeat needs no handling: the next request of kafkajs fails as well, and it rejoins the group.
     using _heartbeats = setInterval(() => payload.heartbeat().catch(() => undefined), HEARTBEAT_MS);
+    const earlierFailures = this.#failures.get(name) ?? 0;
     try {
-      await this.#deps.options.handle(messages);
+      await this.#deps.options.handle(messages, earlierFailures);
       this.#failures.delete(name);
       return true;
     } catch (error) {
-      const failures = (this.#failures.get(name) ?? 0) + 1;
+      const failures = earlierFailures + 1;
       this.#failures.set(name, failures);
       const fields = { groupId: this.#deps.options.groupId, topic, partition, failures, error };
       this.#deps.log('warn', 'event batch failed; retrying', fields);

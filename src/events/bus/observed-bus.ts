@@ -8,6 +8,7 @@ import {
   type ConsumerLag,
   type EventBus,
   isDeadLetterTopic,
+  nameOf,
   type OutgoingMessage,
   originOf,
   type PublishOptions,
@@ -69,7 +70,7 @@ export class ObservedBus implements EventBus {
       for (const span of spans) span.end(nameOf(error));
       throw error;
     }
-    this.#measure(messages, startedTick, '');
+    this.#measure(messages, startedTick, '', options?.cause);
     for (const span of spans) span.end();
   }
 
@@ -96,11 +97,11 @@ export class ObservedBus implements EventBus {
     return this.#deps.bus.stop();
   }
 
-  #measure(messages: readonly OutgoingMessage[], startedTick: number, error: string): void {
+  #measure(messages: readonly OutgoingMessage[], startedTick: number, error: string, cause?: unknown): void {
     const seconds = (performance.now() - startedTick) / 1_000;
     let counted: string | undefined;
     for (const { topic, headers } of messages) {
-      if (isDeadLetterTopic(topic) && error === '') this.#isDead(originOf(topic), headers);
+      if (isDeadLetterTopic(topic) && error === '') this.#isDead(originOf(topic), headers, cause);
       if (topic === counted) continue;
       counted = topic;
       const labels = { messaging_destination_name: topic, messaging_operation_name: 'send', error_type: error };
@@ -108,15 +109,15 @@ export class ObservedBus implements EventBus {
     }
   }
 
-  #isDead(topic: string, headers: OutgoingMessage['headers']): void {
+  #isDead(topic: string, headers: OutgoingMessage['headers'], err: unknown): void {
     this.#dead.inc({ messaging_destination_name: topic });
     const { error: cause, 'original-partition': partition, 'original-offset': offset } = headers;
-    const fields = { topic, partition, offset, cause, correlation_id: headers['correlation-id'] };
+    const fields = { topic, partition, offset, cause, correlation_id: headers['correlation-id'], err };
     this.#deps.log.error(fields, 'could not apply a message; moved it to the dead letters');
   }
 
   #observed({ groupId, handle }: SubscribeOptions): BatchHandler {
-    return async (batch) => {
+    return async (batch, failures) => {
       const startedTick = performance.now();
       const topic = batch[0]?.topic ?? '';
       const labels = { messaging_destination_name: topic, messaging_consumer_group_name: groupId };
@@ -128,7 +129,7 @@ export class ObservedBus implements EventBus {
       let error = '';
       try {
         // The handler runs within the span of the first message: its log lines about the whole batch join that trace.
-        await (spans[0] ? spans[0].run(() => handle(traced)) : handle(traced));
+        await (spans[0] ? spans[0].run(() => handle(traced, failures)) : handle(traced, failures));
       } catch (thrown) {
         error = nameOf(thrown);
         throw thrown;
@@ -168,10 +169,6 @@ export class ObservedBus implements EventBus {
     });
     return { traced, spans };
   }
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : 'Error';
 }
 
 const MAX_AGE_MS = 5_000;

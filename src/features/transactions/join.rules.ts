@@ -52,8 +52,7 @@ export function orderKeyOf({
  * is higher.
  */
 export function compareKeys(a: OrderKey, b: OrderKey): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  return a < b ? -1 : Number(a > b);
 }
 
 /** The progress that each status stands for; Done and Error share the highest rank. */

@@ -160,21 +160,9 @@ export function parseDelivery(delivery: Delivery): ParsedDelivery {
   const sha256 = hash('sha256', delivery.body);
   const before = remembered.get(sha256);
   if (before) return { ...delivery, sha256, notification: before.notification };
-  const notification = parseNotification(delivery.body);
+  const notification = parsedMessage(delivery.body, notificationInput, 'not a notification');
   rememberNotification(delivery.body, notification, sha256);
   return { ...delivery, sha256, notification };
-}
-
-function parseNotification(body: Uint8Array): Notification {
-  const poison = (fault: string) => new PoisonError(`not a notification: ${fault}`);
-  const value = parsedOr(
-    () => parseJson(decodeUtf8(body)),
-    ({ message }) => poison(message),
-  );
-  const result = notificationInput.safeParse(value);
-  if (result.success) return result.data;
-  const issues = issuesOf(result.error, value).map(({ path, message }) => `${path} ${message}`.trim());
-  throw poison(issues.join('; '));
 }
 
 /** The schema of a transaction id: 1 to 128 characters, unique across all tenants and collections. */
@@ -194,12 +182,21 @@ export const registrationInput = objectInput({
  * @throws PoisonError when they are not a registration.
  */
 export function parseRegistration(value: Uint8Array): NewTransaction {
-  const json = parsedOr(
-    () => parseJson(decodeUtf8(value)),
-    ({ message }) => new PoisonError(message),
+  const {
+    node_id: nodeId,
+    asset_id: assetId = null,
+    ...registration
+  } = parsedMessage(value, registrationInput, 'not a registration');
+  return { ...registration, nodeId, assetId };
+}
+
+function parsedMessage<Schema extends z.ZodType>(bytes: Uint8Array, schema: Schema, fault: string): z.output<Schema> {
+  const value = parsedOr(
+    () => parseJson(decodeUtf8(bytes)),
+    ({ message }) => new PoisonError(`${fault}: ${message}`),
   );
-  const result = registrationInput.safeParse(json);
-  if (!result.success) throw new PoisonError(`not a registration: ${z.prettifyError(result.error)}`);
-  const { id, collection, type, node_id: nodeId, asset_id: assetId } = result.data;
-  return { id, nodeId, collection, type, assetId: assetId ?? null };
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issues = issuesOf(result.error, value).map(({ path, message }) => `${path} ${message}`.trim());
+  throw new PoisonError(`${fault}: ${issues.join('; ')}`);
 }

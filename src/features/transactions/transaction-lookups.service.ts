@@ -48,7 +48,7 @@ export class TransactionLookups extends WorkLoop {
     db: Db;
     log: Log;
     nowMs(): number;
-    transactions: { registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> };
+    transactions: { registerByOwner(transaction: NewTransaction): Promise<void> };
     owner: Pick<TransactionOwner, 'find'>;
     /** The timeout of one lookup, in ms. */
     timeoutMs: number;
@@ -117,8 +117,7 @@ export class TransactionLookups extends WorkLoop {
   async #ask(id: string, signal: AbortSignal): Promise<Outcome> {
     const ownerTransaction = await this.#deps.owner.find(id, signal);
     if (!ownerTransaction) return 'unknown';
-    const { moved } = await this.#deps.transactions.registerByOwner(ownerTransaction);
-    if (moved) this.#deps.log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
+    await this.#deps.transactions.registerByOwner(ownerTransaction);
     return 'registered';
   }
 }

@@ -1,12 +1,5 @@
-import {
-  BusUnavailableError,
-  type EventBus,
-  type IncomingMessage,
-  type Subscription,
-  withDeadLetters,
-} from '../../events/bus/event-bus.ts';
+import { BusUnavailableError, type EventBus, type Subscription, withDeadLetters } from '../../events/bus/event-bus.ts';
 import { TOPICS } from '../../events/bus/topics.ts';
-import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { parseOrReject, Refusal } from '../../platform/errors.ts';
@@ -77,11 +70,9 @@ export class NotificationPublisher {
 export async function startTransactionConsumers({
   bus,
   transactions,
-  log,
 }: {
   bus: EventBus;
   transactions: Transactions;
-  log: Log;
 }): Promise<Subscription[]> {
   const notifications = (topic: TransactionTopic, groupId: string) =>
     bus.subscribe({
@@ -96,21 +87,15 @@ export async function startTransactionConsumers({
         return transactions.applyBatch(topic, deliveries);
       }),
     });
-  const registrations = bus.subscribe({
-    groupId: 'portcullis.transactions.registered',
-    topics: [TOPICS.registered],
-    handle: withDeadLetters(bus, (batch) => registerAll(batch, transactions, log)),
-  });
   return Promise.all([
     notifications(TOPICS.admin, 'portcullis.transactions.admin'),
     notifications(TOPICS.user, 'portcullis.transactions.user'),
-    registrations,
+    bus.subscribe({
+      groupId: 'portcullis.transactions.registered',
+      topics: [TOPICS.registered],
+      handle: withDeadLetters(bus, async (batch) =>
+        transactions.registerAllByOwner(batch.map(({ value }) => parseRegistration(value ?? new Uint8Array()))),
+      ),
+    }),
   ]);
-}
-
-async function registerAll(batch: readonly IncomingMessage[], transactions: Transactions, log: Log): Promise<void> {
-  const registrations = batch.map(({ value }) => parseRegistration(value ?? new Uint8Array()));
-  for (const id of await transactions.registerAllByOwner(registrations)) {
-    log.warn({ transaction_id: id }, 'transaction moved to the tenant that its owner names');
-  }
 }

@@ -55,6 +55,8 @@ export class Transactions {
     wake(nodeId: string, seq: bigint): void;
     /** Called when a transaction has both Done and Error, which an operator must resolve. */
     conflicted?(transactionId: string): void;
+    /** Called when the owner has moved a transaction that a mutation had registered to another tenant. */
+    moved?(transactionId: string): void;
     /** Whether `registerByMutation` accepts ids that the owner has not registered; true by default. */
     registersByMutation?: boolean;
   }) {
@@ -66,10 +68,10 @@ export class Transactions {
 
   /**
    * Applies a batch of one topic's notifications in one database transaction. Repeats change nothing, and a batch that
-   * fails leaves no trace.
+   * fails leaves no trace. Returns whether any concerns this topic.
    * @throws PoisonError when a message is not a notification.
    */
-  async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
+  async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<boolean> {
     const parsedDeliveries = deliveries.map(parseDelivery);
     // The consumer group of the other topic applies these; leaving them out here avoids waiting for its locks.
     const otherTopicIds = await this.#store.idsOwnedByOtherTopic(
@@ -77,7 +79,7 @@ export class Transactions {
       parsedDeliveries.map(({ notification }) => notification.id),
     );
     const ownDeliveries = parsedDeliveries.filter(({ notification }) => !otherTopicIds.has(notification.id));
-    if (ownDeliveries.length === 0) return;
+    if (ownDeliveries.length === 0) return false;
     const ids = [...new Set(ownDeliveries.map(({ notification }) => notification.id))];
     await this.#committing(async () => {
       await this.#store.lockIds(ids);
@@ -101,6 +103,7 @@ export class Transactions {
         .filter((transaction) => transaction.isProvisional && isOfTopic(transaction, topic));
       return this.#apply(known, [...applicable, ...(await this.#takeParked([...provisional]))]);
     });
+    return true;
   }
 
   /**
@@ -140,19 +143,18 @@ export class Transactions {
 
   /**
    * Registers a transaction as the owner states it, which outranks a registration by mutation: the row moves to the
-   * owner's tenant, and the events under the old tenant are removed. Returns whether the row moved to another tenant.
+   * owner's tenant, and the events under the old tenant are removed.
    */
-  async registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> {
-    const moved = await this.registerAllByOwner([transaction]);
-    return { moved: moved.length > 0 };
+  registerByOwner(transaction: NewTransaction): Promise<void> {
+    return this.registerAllByOwner([transaction]);
   }
 
   /**
    * Does the same as `registerByOwner` for a batch. New ids are inserted in one transaction; each registration by
    * mutation is replaced in a separate transaction, since it writes to the event logs of two tenants. The first
-   * registration of an id counts. Returns the ids whose rows moved.
+   * registration of an id counts.
    */
-  async registerAllByOwner(transactions: readonly NewTransaction[]): Promise<string[]> {
+  async registerAllByOwner(transactions: readonly NewTransaction[]): Promise<void> {
     const byId = new Map(transactions.toReversed().map((transaction) => [transaction.id, transaction]));
     const ids = [...byId.keys()];
     let registered: TransactionRow[] = [];
@@ -165,16 +167,14 @@ export class Transactions {
         'topic',
       );
     });
-    const moved: string[] = [];
     for (const { id, registered_by } of registered) {
       const transaction = byId.get(id);
-      if (transaction && registered_by !== 'topic' && (await this.#outrank(transaction))) moved.push(id);
+      if (transaction && registered_by !== 'topic') await this.#outrank(transaction);
     }
-    return moved;
   }
 
-  /** Replaces a registration by mutation with the owner's. Returns whether the row moved to another tenant. */
-  async #outrank(transaction: NewTransaction): Promise<boolean> {
+  /** Replaces a registration by mutation with the owner's. */
+  async #outrank(transaction: NewTransaction): Promise<void> {
     let moved = false;
     await this.#committing(async () => {
       await this.#store.lockIds([transaction.id]);
@@ -183,7 +183,7 @@ export class Transactions {
       moved = row.node_id !== transaction.nodeId;
       return this.#takeOver(row, transaction);
     });
-    return moved;
+    if (moved) this.#deps.moved?.(transaction.id);
   }
 
   async #insert(
@@ -240,8 +240,10 @@ export class Transactions {
       if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, { correlationId, traceparent }));
     }
     await this.#store.save([...changed]);
-    const assetIds = [...changed].flatMap(({ assetId }) => assetId ?? []);
-    if (assetIds.length > 0) await settleAssets(this.#deps.db, assetIds);
+    await settleAssets(
+      this.#deps.db,
+      [...changed].map(({ assetId }) => assetId),
+    );
     return appendEvents(this.#deps.db, events);
   }
 
@@ -294,8 +296,7 @@ function eventsOf(
 }
 
 function isSame(known: RegisteredTransaction, { nodeId, collection, type }: NewTransaction): boolean {
-  const { state } = known;
-  return known.nodeId === nodeId && state.collection === collection && state.registeredType === type;
+  return known.nodeId === nodeId && known.state.collection === collection && known.state.registeredType === type;
 }
 
 function isOfTopic({ state }: RegisteredTransaction, topic: TransactionTopic): boolean {

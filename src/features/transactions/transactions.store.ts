@@ -229,12 +229,11 @@ export class LookupStore {
   }
 
   /** Adds lookups for ids, in the transaction that parks their notifications. */
-  async add(ids: Iterable<string>): Promise<void> {
-    const waiting = [...ids];
-    if (waiting.length === 0) return;
+  async add(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
     await this.#database.raw(
       (sql) => sql`
-        insert into transaction_lookups (id) select id from unnest(${textArray(waiting)}::text[]) as w (id)
+        insert into transaction_lookups (id) select id from unnest(${textArray(ids)}::text[]) as w (id)
         on conflict do nothing`,
     );
   }

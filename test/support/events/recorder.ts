@@ -66,6 +66,7 @@ export function busByHand() {
       return { stop: async () => undefined };
     },
   };
-  const handle = async (topic: string, batch: IncomingMessage[]): Promise<void> => handlers.get(topic)?.(batch);
+  const handle = async (topic: string, batch: IncomingMessage[], failures?: number): Promise<void> =>
+    handlers.get(topic)?.(batch, failures);
   return { bus: bus as EventBus, published, handle, topics: () => [...handlers.keys()] };
 }

@@ -33,6 +33,8 @@ export interface Fixture {
   db: Db;
   mirror: Transactions;
   woken: { nodeId: string; seq: bigint }[];
+  /** The ids of transactions that the owner has moved to another tenant. */
+  moved: string[];
   nodeIds: [string, string];
 }
 
@@ -41,7 +43,8 @@ export async function fixtureOn(database: Database): Promise<Fixture> {
   const nodeIds: [string, string] = [randomUUID(), randomUUID()];
   await db.unscoped('test').run((k) => k.insertInto('nodes').values(nodeIds.map((id) => ({ id, name: 'node' }))));
   const woken: Fixture['woken'] = [];
-  return { database, db, woken, nodeIds, mirror: mirrorOn(db, woken) };
+  const moved: string[] = [];
+  return { database, db, woken, moved, nodeIds, mirror: mirrorOn(db, woken, [], moved) };
 }
 
 /** The mirror before the tests of a file or group: on a database of its own, or on one that they share. */
@@ -53,9 +56,19 @@ export function useMirror(database: Database | (() => Promise<Database>)): Fixtu
   });
 }
 
-export function mirrorOn(db: Db, woken: Fixture['woken'] = [], conflicts: string[] = []): Transactions {
+export function mirrorOn(
+  db: Db,
+  woken: Fixture['woken'] = [],
+  conflicts: string[] = [],
+  moved: string[] = [],
+): Transactions {
   const wake = (nodeId: string, seq: bigint) => void woken.push({ nodeId, seq });
-  return new Transactions({ db, wake, conflicted: (id) => void conflicts.push(id) });
+  return new Transactions({
+    db,
+    wake,
+    conflicted: (id) => void conflicts.push(id),
+    moved: (id) => void moved.push(id),
+  });
 }
 
 /** A registration with an id of its own, of the first node. */
