@@ -19,6 +19,8 @@ import { AttentionFinder } from '../features/attention/attention.service.ts';
 import { downloadAuditExport } from '../features/audit-records/audit-exports.rest.ts';
 import { AuditExportPages, AuditExports, AuditPages } from '../features/audit-records/audit-records.service.ts';
 import { RpcProvider } from '../features/gas-fee/rpc-provider.service.ts';
+import { CONSOLE_SESSION } from '../features/oauth/console-session.rest.ts';
+import { issueToken } from '../features/oauth/oauth.rest.ts';
 import { Search } from '../features/search/search.service.ts';
 import { RejectedWebhooks } from '../features/webhook/webhook.rest.ts';
 import { ConnectionMetrics } from '../gateway/connections.ts';
@@ -171,7 +173,7 @@ export async function createContext({
     // Other processes have their own spools, which cannot be flushed from here.
     auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
   });
-  const auditPages = new AuditPages(db);
+  const auditPages = new AuditPages(db, [issueToken.path, CONSOLE_SESSION]);
   return {
     config,
     secrets,

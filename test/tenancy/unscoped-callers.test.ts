@@ -42,7 +42,7 @@ const CALLERS = {
   'src/events/bus/replay.ts': 1,
   'src/events/outbox/outbox.ts': 1,
   'src/events/streams/event-log.ts': 4,
-  'src/platform/database/open-database.ts': 2,
+  'src/platform/database/open-database.ts': 3,
   'src/platform/database/identifier-column.ts': 2,
   'src/platform/database/schema-migrations.ts': 3,
   'src/platform/database/instance-link.ts': 1,

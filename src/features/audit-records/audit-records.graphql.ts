@@ -17,7 +17,6 @@ import type { AuditFilter, AuditRecordRow } from '../../audit/audit-filter.ts';
 import type { AuditExportRow } from '../../audit/export/export-targets.ts';
 import { boundedTextInput, isUuid, textInput, wholeNumberInput } from '../../lib/input.ts';
 import { pgFromInstant } from '../../lib/instants.ts';
-import { SIGN_INS } from '../oauth/token-request.input.ts';
 
 declare module '../../api/graphql/kit/builder.ts' {
   interface ObjectRows {
@@ -30,9 +29,11 @@ declare module '../../api/graphql/kit/builder.ts' {
  * Returns whom the record of a refused sign-in says it named; null for another record. `named` is the id of a supervisor, or
  * the hash of another name.
  */
-function attemptedIn({ method, operation, headers, subject, client_id }: AuditRecordRow) {
-  const reason = headers[':reason'];
-  if (method !== 'POST' || !reason || !Object.values<unknown>(SIGN_INS).includes(operation)) return null;
+function attemptedIn(
+  { method, operation, headers: { ':reason': reason }, subject, client_id }: AuditRecordRow,
+  { services: { auditPages } }: GraphqlContext,
+) {
+  if (method !== 'POST' || !reason || !auditPages.signIns.includes(operation)) return null;
   const named = NAMING_REASONS.some((naming) => naming === reason) ? subject : null;
   return { client_id, supervisor_id: named !== null && isUuid(named) ? named : null, named };
 }
@@ -106,7 +107,7 @@ export function addAuditRecords(builder: Builder): void {
         nullable: true,
         description:
           'Whom a refused sign-in named: a request for tokens, or a sign-in to the console. Null for other records.',
-        resolve: attemptedIn,
+        resolve: (row, _args, context) => attemptedIn(row, context),
       }),
     }),
   );

@@ -247,9 +247,12 @@ export class AuditExports extends WorkLoop {
 /** Lists audit records, newest first, by keyset pagination. */
 export class AuditPages {
   readonly #db: Db;
+  /** The path patterns at which clients and supervisors sign in. */
+  readonly signIns: readonly (string | null)[];
 
-  constructor(db: Db) {
+  constructor(db: Db, signIns: readonly string[]) {
     this.#db = db;
+    this.signIns = signIns;
   }
 
   /** Returns a page of one tenant's audit records. Records without a tenant are on no page. */

@@ -12,7 +12,7 @@ import type { ConsoleSessions } from './console-sessions.service.ts';
 import { beginAuthentication, MAX_BODY_BYTES, withClient } from './oauth.rest.ts';
 import { oauthEnvelope } from './oauth-errors.rest.ts';
 import type { Granted } from './token-endpoint.service.ts';
-import { consoleSessionInput, consoleSignInInput, SIGN_INS } from './token-request.input.ts';
+import { consoleSessionInput, consoleSignInInput } from './token-request.input.ts';
 
 interface SessionServices {
   directory: AccessDirectory;
@@ -21,6 +21,9 @@ interface SessionServices {
   console: Files | undefined;
   publicUrl: Readonly<{ value: string; path: string }>;
 }
+
+/** The path of a session in the console. */
+export const CONSOLE_SESSION = showConsole.path.replace('**', 'session');
 
 /**
  * Refuses a request that another site may have caused (Fetch Metadata; the Origin field in browsers without it, and at
@@ -37,7 +40,7 @@ function requireSameOrigin({ headers }: Request, publicUrl: string): void {
 /** Returns the name and the attributes of the cookie for the refresh token of a client's session. */
 function cookieOf(clientId: string, { value, path }: SessionServices['publicUrl']): [name: string, attributes: string] {
   const [prefix, secure] = value.startsWith('https:') ? ['__Secure-', '; Secure'] : ['', ''];
-  return [`${prefix}portcullis-${clientId}`, `Path=${path}${SIGN_INS.console}; HttpOnly; SameSite=Strict${secure}`];
+  return [`${prefix}portcullis-${clientId}`, `Path=${path}${CONSOLE_SESSION}; HttpOnly; SameSite=Strict${secure}`];
 }
 
 /** Returns the values of the cookies with a name. */
@@ -121,16 +124,16 @@ const showTenant = route({
 /** The routes that begin, renew and end sessions of supervisors in the console (docs/contract.md, D3-40). */
 export const consoleSessionRoutes = [
   showTenant,
-  sessionRoute('POST', SIGN_INS.console, consoleSignInInput, (sessions, signIn, tokens, realIp) =>
+  sessionRoute('POST', CONSOLE_SESSION, consoleSignInInput, (sessions, signIn, tokens, realIp) =>
     sessions.signIn(signIn, tokens, realIp),
   ),
   sessionRoute(
     'POST',
-    `${SIGN_INS.console}/renew`,
+    `${CONSOLE_SESSION}/renew`,
     consoleSessionInput,
     (sessions, { client_id: clientId }, tokens, realIp) => sessions.renew(clientId, tokens, realIp),
   ),
-  sessionRoute('DELETE', SIGN_INS.console, consoleSessionInput, (sessions, { client_id: clientId }, tokens, realIp) =>
+  sessionRoute('DELETE', CONSOLE_SESSION, consoleSessionInput, (sessions, { client_id: clientId }, tokens, realIp) =>
     sessions.signOut(clientId, tokens, realIp),
   ),
 ];

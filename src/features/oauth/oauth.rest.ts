@@ -20,7 +20,7 @@ import {
   type TokenEndpointDependencies,
   tokenToManage,
 } from './token-endpoint.service.ts';
-import { clientRequestOf, grantInputs, isStandardRequest, SIGN_INS } from './token-request.input.ts';
+import { clientRequestOf, grantInputs, isStandardRequest } from './token-request.input.ts';
 
 /** The client credentials of the examples. */
 const CLIENT = {
@@ -138,7 +138,7 @@ export function beginAuthentication(req: Request, res: Response, next: NextFunct
  */
 export const issueToken = route({
   method: 'POST',
-  path: SIGN_INS.token,
+  path: '/v2/oauth/token',
   oauthErrors: true,
   bodyLimit: MAX_BODY_BYTES,
   operation: {

@@ -4,9 +4,6 @@ import { decodeUtf8, isJsonType, isObject, parsedOr, parsedOrNone, parseInput, r
 import { nfc } from '../../lib/spelling.ts';
 import { invalidRequest, parseOrReject, type Refusal } from '../../platform/errors.ts';
 
-/** The paths at which clients and supervisors sign in: for tokens, and to the console. */
-export const SIGN_INS = { token: '/v2/oauth/token', console: '/console/session' } as const;
-
 const NOT_EMPTY = 'must not be empty';
 const required = () => textInput().min(1, NOT_EMPTY);
 const requiredSecret = () => secretText().min(1, NOT_EMPTY);

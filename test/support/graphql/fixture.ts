@@ -135,7 +135,7 @@ export async function startFixtureOn(database: Database, { services: replaced, .
     onError: () => undefined,
   });
   const { transactions } = domain;
-  const auditPages = new AuditPages(db);
+  const auditPages = new AuditPages(db, []);
   const services: FeatureServices = {
     ...domain,
     ...administration,

@@ -60,7 +60,7 @@ export const SECRET_NUMBER = 1_999_777_555;
 /** Matches what is no secret, and must be shown. */
 export const PUBLIC = /WVH\d+W/g;
 /** Matches the names whose values are masked. */
-export const SECRET_NAME = /(?:secret|password|token)$|^(?:authorization|search)$/i;
+export const SECRET_NAME = /(?:secret|password|token)$|^(?:authorization|search|attemptedUsername)$/i;
 /** Whether the value of a field is masked: a secret, or what an audit record has of another request. */
 export function isMaskedField(name: string): boolean {
   return SECRET_NAME.test(name) || ['query', 'requestBody', 'responseBody'].includes(name);
