@@ -8,6 +8,7 @@ import { every } from '../lib/shared-ticks.ts';
 import { withTimeout } from '../lib/with-timeout.ts';
 import { WorkLoop } from '../lib/work-loop.ts';
 import type { Config } from '../platform/config/config.ts';
+import { sharedDigests } from '../platform/config/secrets.ts';
 import type { Db } from '../platform/database/database.ts';
 import { VERSION } from '../platform/health.ts';
 import { ACCOUNT_KINDS } from '../platform/held-memory.ts';
@@ -19,7 +20,7 @@ const FORGET_MS = 1_000;
 
 /** Reports the process in the database until it stops. An outage of the database is logged where it is noticed. */
 export function startReports(
-  { config, database: { db }, health, spool, memory }: Context,
+  { config, secrets, database: { db }, health, spool, memory }: Context,
   stack: AsyncDisposableStack,
 ): void {
   const startedAt = new Date().toISOString();
@@ -28,7 +29,10 @@ export function startReports(
     const [bytes, records, bytesLeft] = [spool.bytesOnDisk, spool.pendingLines, await spool.bytesUntilFull()];
     const share = bytesLeft === 0 ? 1 : bytes / (bytes + bytesLeft);
     const accounts_near = ACCOUNT_KINDS.reduce((sum, kind) => sum + memory.summaryOf(kind).near, 0);
-    await reportProcess(db, reporting, { parts: health.parts, spool: { records, bytes, share }, accounts_near });
+    await reportProcess(db, reporting, {
+      ...{ parts: health.parts, spool: { records, bytes, share }, accounts_near },
+      secrets: sharedDigests(secrets),
+    });
     return false;
   };
   const loop = new WorkLoop({ iterate: report, pollMs: REPORT_EVERY_MS });

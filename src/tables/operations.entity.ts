@@ -15,11 +15,15 @@ export const Process = defineEntity({
   },
 });
 
-/** What a process says of its own: its parts with since when, its audit spool, and its accounts near their limit. */
+/**
+ * What a process says of its own: its parts with since when, its audit spool, its accounts near their limit, and digests of
+ * the secrets that it must share, of each the current value first.
+ */
 export interface ProcessState {
   parts: Readonly<Record<string, { state: string; since: string; code?: string | undefined }>>;
   spool: { records: number; bytes: number; share: number };
   accounts_near: number;
+  secrets: Readonly<Record<string, readonly string[]>>;
 }
 
 /**

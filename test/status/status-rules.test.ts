@@ -21,6 +21,7 @@ const GOOD: StatusFacts = {
   audit: { checkpoint_at: '2026-11-28T11:59:30Z', verified: { at: '2026-11-28T03:00:00Z', seal: 9, problems: 0 } },
   migrations: { running: [], failed: [], stuck_since: null },
   quotas: [],
+  differing_secrets: [],
   processes: [{ ...about, role: 'all', spool }],
 };
 
@@ -48,6 +49,7 @@ const TABLE: [name: string, change: Partial<StatusFacts>, what: string | undefin
       audit: null,
       migrations: null,
       quotas: null,
+      differing_secrets: null,
       processes: null,
     },
     undefined,
@@ -76,6 +78,12 @@ const TABLE: [name: string, change: Partial<StatusFacts>, what: string | undefin
     'no gateway',
     { processes: [{ ...about, role: 'worker', spool }] },
     'no gateway has reported within the last minute',
+    null,
+  ],
+  [
+    'gateways whose secrets differ',
+    { differing_secrets: ['SECRET_PEPPER'] },
+    'gateways have different values of SECRET_PEPPER',
     null,
   ],
   [

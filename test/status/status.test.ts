@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { expect, it, vi } from 'vitest';
 import { portcullis } from '../support/cli/in-process.ts';
@@ -43,6 +44,40 @@ describeReal(['postgres', 'redis', 'kafka'], 'portcullis status on real servers'
       expect(two.status.processes.map(({ role }: { role: string }) => role)).toEqual(['all', 'gateway']);
     }
     await waitFor(1);
+  });
+
+  it('D8-10: names the secrets of which a gateway does not accept the current value of another', async () => {
+    await using p = await startOnRealServers();
+    const differing = async () => (await statusOf(p.env)).status.differing_secrets;
+    const { jwt, pepper } = p.service.context.secrets;
+    const other = randomBytes(32).toString('hex');
+    {
+      // Another current value of both, one of which it accepts from before.
+      const env = { JWT_SECRET_USER: other, SECRET_PEPPER: other, SECRET_PEPPER_PREVIOUS: pepper.current };
+      await using _replica = await startReplica(p, { env: { ...env, PORTCULLIS_ROLE: 'gateway' } });
+      await expect.poll(differing).toEqual(['JWT_SECRET_USER', 'SECRET_PEPPER']);
+      const { code, out, err } = await portcullis(['status'], p.env);
+      expect([code, out]).toEqual([
+        1,
+        expect.stringContaining('! gateways have different values of JWT_SECRET_USER\n'),
+      ]);
+      for (const secret of [jwt.user.current, pepper.current, other]) expect(out + err).not.toContain(secret);
+    }
+    {
+      await using _worker = await startReplica(p, { env: { JWT_SECRET_USER: other, PORTCULLIS_ROLE: 'worker' } });
+      await expect.poll(async () => (await statusOf(p.env)).status.processes.length).toBe(2);
+      expect(await differing()).toEqual([]);
+    }
+  });
+
+  it('D8-10: a database that takes no writes is down, and says nothing of processes, which cannot report to it', async () => {
+    await using p = await startOnRealServers();
+    const url = new URL(p.env.DATABASE_URL ?? '');
+    url.searchParams.set('options', '-c default_transaction_read_only=on');
+    const { code, status } = await statusOf({ ...p.env, DATABASE_URL: url.href });
+    expect(code).toBe(1);
+    expect(status.findings.map(({ what }: { what: string }) => what)).toContain('database is down (25006)');
+    expect([status.processes, status.parts.database.state]).toEqual([null, 'down']);
   });
 
   it('D8-10: exits 1 for a dead letter of an hour, and says since when, who is hit, what to read and to type', async () => {

@@ -81,9 +81,10 @@ async function seedDemo(deps: DemoDependencies, demo: Demo): Promise<void> {
     await neighbour.run((k) => k.insertInto('accounts').values(accounts));
     await neighbour.run((k) => k.insertInto('wallets').values(wallet(other.wallet_id, other.account_id, chainId)));
     for (const collection of TRANSACTION_COLLECTIONS) {
-      const assetId = collection === 'token_transactions' ? demo.asset_id : null;
-      const id = demo.transactions[collection];
-      await transactions.register({ id, nodeId: demo.node_id, collection, type: 1, assetId });
+      await transactions.register({
+        ...{ id: demo.transactions[collection], nodeId: demo.node_id, collection, type: 1 },
+        assetId: collection === 'token_transactions' ? demo.asset_id : null,
+      });
     }
   });
 }
@@ -161,8 +162,11 @@ async function insertAccess(
   const grants = ['password', 'client_credentials', 'refresh_token'];
   const row = { id: client.client_id, name: `${name} client`, grant_types: grants, scopes: [...PERMISSIONS] };
   await scoped.run((k) => k.insertInto('clients').values(row));
-  const hash = hashClientSecret(pepper.current, client.client_secret);
-  await scoped.run((k) => k.insertInto('client_secrets').values({ hash, client_id: client.client_id }));
+  await scoped.run((k) =>
+    k
+      .insertInto('client_secrets')
+      .values({ hash: hashClientSecret(pepper.current, client.client_secret), client_id: client.client_id }),
+  );
   const person = { id: randomUUID(), username: supervisor.username, password_hash: passwordHash, role: 'admin' };
   await scoped.run((k) => k.insertInto('supervisors').values(person));
 }

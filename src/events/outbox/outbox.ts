@@ -68,8 +68,13 @@ export class OutboxRelay extends WorkLoop {
     );
     if (events.length === 0) return 0;
     await this.#deps.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
-    const ids = events.map(({ id }) => id);
-    await this.#unscoped().run((k) => k.deleteFrom('outbox').where('id', 'in', ids));
+    await this.#unscoped().run((k) =>
+      k.deleteFrom('outbox').where(
+        'id',
+        'in',
+        events.map(({ id }) => id),
+      ),
+    );
     return events.length;
   }
 

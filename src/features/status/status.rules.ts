@@ -35,6 +35,8 @@ export interface StatusFacts {
   } | null;
   /** Clients that have used most of their monthly limit. */
   quotas: readonly { client_id: string; used: number; limit: number }[] | null;
+  /** The secrets of which a gateway does not accept the current value of another one. */
+  differing_secrets: readonly string[] | null;
   /** The processes that have reported within the last minute. */
   processes:
     | readonly {
@@ -104,6 +106,11 @@ const ABOUT = {
     page: 'docs/operations/errors.md#the-webhook-rejects-notifications',
     type: 'portcullis audit list --status 401 --since 15m --path "/v2/webhooks*"',
   },
+  secret: {
+    hits: 'callers with a token or secret that another process has issued or stored: they get 401',
+    page: 'docs/operations/secrets.md#credentials-are-refused-though-nothing-has-changed',
+    type: 'portcullis config check',
+  },
   worker: {
     hits: 'all tenants: statuses do not change, and imports do not go on',
     page: 'docs/operations/processes.md#a-process-is-down',
@@ -169,6 +176,7 @@ export function findingsOf(facts: StatusFacts, nowMs: number): Finding[] {
   for (const role of ['worker', 'gateway'] as const)
     if (processes && !processes.some((process) => [role, 'all'].includes(process.role)))
       add(role, `no ${role} has reported within the last minute`, null);
+  for (const name of facts.differing_secrets ?? []) add('secret', `gateways have different values of ${name}`, null);
   for (const { id, spool } of processes ?? [])
     if (spool.share > SPOOL_SHARE)
       add('audit', `the audit spool of ${id} is at ${Math.floor(spool.share * 100)} %`, null);

@@ -56,8 +56,14 @@ export class StatusReader {
     ]);
     const atMs = nowMs();
     const facts: StatusFacts = {
-      parts: worstOf([ownParts(), ...(stored?.reported ?? []), Object.fromEntries(asked)]),
-      processes: stored?.processes ?? null,
+      parts: worstOf([
+        ownParts(),
+        ...(stored?.reported ?? []),
+        Object.fromEntries(asked),
+        stored?.is_read_only ? { database: { state: 'down', since: null, code: '25006' } } : {},
+      ]),
+      // Nobody can report to a database that takes no writes.
+      processes: stored?.is_read_only ? null : (stored?.processes ?? null),
       lag: lag?.map(({ groupId: group, topic, ...one }) => ({ group, topic, ...seconds(one) })) ?? null,
       dead_letters: dead,
       outbox: backlog && seconds({ messages: backlog.outbox, oldestSeconds: backlog.outbox_oldest }),
@@ -71,6 +77,7 @@ export class StatusReader {
         running: stored.migrations.running.map((migration) => ({ ...migration, ...this.#pace(migration, atMs) })),
       },
       quotas: stored?.quotas ?? null,
+      differing_secrets: stored?.differing_secrets ?? null,
     };
     this.#last = { atMs, rows: new Map(facts.migrations?.running.map(({ id, rows }) => [id, rows])) };
     return { at: new Date(atMs).toISOString(), findings: findingsOf(facts, atMs), ...facts };
@@ -142,7 +149,8 @@ export async function readBacklog({ db, nowMs }: DbAndClock): Promise<Backlog> {
 }
 
 /** What the database says of an installation, but for its backlog. */
-type StoredFacts = Pick<StatusFacts, 'audit' | 'quotas' | 'processes'> & {
+type StoredFacts = Pick<StatusFacts, 'audit' | 'differing_secrets' | 'quotas' | 'processes'> & {
+  is_read_only: boolean;
   parked_ids: string[];
   reported: readonly ProcessState['parts'][];
   migrations: {
@@ -161,6 +169,10 @@ async function readStored(db: Db): Promise<StoredFacts> {
     (sql) => sql<{ facts: StoredFacts }>`
       with live as (select * from processes where seen_at > now() - interval '1 minute')
       select json_build_object(
+        'is_read_only', current_setting('transaction_read_only') = 'on',
+        'differing_secrets', (select coalesce(json_agg(distinct name order by name), '[]')
+          from live a, live b, jsonb_object_keys(a.state->'secrets') name
+          where a.role <> 'worker' and b.role <> 'worker' and not b.state->'secrets'->name @> (a.state->'secrets'->name->0)),
         'parked_ids', (select coalesce(json_agg(id), '[]') from (select id from transaction_lookups order by id limit 5) l),
         'reported', (select coalesce(json_agg(state->'parts'), '[]') from live),
         'processes', (select coalesce(json_agg(json_build_object(

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -46,6 +46,23 @@ export interface RotatingSecret {
 /** Returns the values of a secret that are accepted, the current one first. */
 export function secretsOf({ current, previous }: RotatingSecret): string[] {
   return previous === undefined ? [current] : [current, previous];
+}
+
+/**
+ * Returns digests of the values of each secret that all gateways must share, in the order of `secretsOf`. Each value has at
+ * least 32 bytes, which no digest reveals.
+ */
+export function sharedDigests({ jwt, pepper }: Pick<Secrets, 'jwt' | 'pepper'>): Record<string, string[]> {
+  const digestsOf = (secret: RotatingSecret) =>
+    secretsOf(secret).map((value) =>
+      createHmac('sha256', value).update('portcullis process').digest('hex').slice(0, 16),
+    );
+  return {
+    JWT_SECRET_USER: digestsOf(jwt.user),
+    JWT_SECRET_DISCOVER: digestsOf(jwt.discover),
+    JWT_SECRET_LEGACY: digestsOf(jwt.legacy),
+    SECRET_PEPPER: digestsOf(pepper),
+  };
 }
 
 export type TokenClass = 'user' | 'discover' | 'legacy';

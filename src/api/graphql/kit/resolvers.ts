@@ -278,8 +278,10 @@ export function connectionResolver<Filter, Row, Args extends ConnectionArgs = Fi
     const filter = await filterOf(args, info, context);
     const list = listOf(services);
     const page = await list.page(principal.nodeId, filter, request);
-    const totalCount = () => list.count(principal.nodeId, filter);
-    return new Connection({ name, page, request, context, keyOf: list.keyOf, totalCount });
+    return new Connection({
+      ...{ name, page, request, context, keyOf: list.keyOf },
+      totalCount: () => list.count(principal.nodeId, filter),
+    });
   };
 }
 
@@ -376,8 +378,7 @@ class Edge<Row> {
 
   get cursor(): string {
     const { name, context, keyOf } = this.#options;
-    const scope = { connection: name, nodeId: context.principal.nodeId };
-    return context.services.cursors.encode(scope, keyOf(this.node));
+    return context.services.cursors.encode({ connection: name, nodeId: context.principal.nodeId }, keyOf(this.node));
   }
 }
 

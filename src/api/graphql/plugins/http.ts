@@ -212,8 +212,10 @@ export function useHttpResults(
           const results = (subscriptions.get(exchange) ?? result)[Symbol.asyncIterator]();
           if (accepted.takesStream) return stream(results);
           void results.return?.();
-          const refusal = new Refusal('not_acceptable');
-          return setResultProcessor((_result, fetchAPI) => refusalResponse(refusal, fetchAPI), JSON_TYPE);
+          return setResultProcessor(
+            (_result, fetchAPI) => refusalResponse(new Refusal('not_acceptable'), fetchAPI),
+            JSON_TYPE,
+          );
         }
         const maskedResult = await mask.result(result, exchange);
         heldMemory()?.lowerTo(maskedResult.stringify?.().length ?? SLICE_LENGTH);

@@ -347,8 +347,11 @@ async function prepare(
       const document = enveloped.parse(payload.query);
       if (!getOperationAST(document, payload.operationName)) {
         // As over HTTP, when the operation cannot be determined.
-        const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
-        return [new GraphQLError('Could not determine what operation to execute.', { extensions })];
+        return [
+          new GraphQLError('Could not determine what operation to execute.', {
+            extensions: { code: 'OPERATION_RESOLUTION_FAILURE' },
+          }),
+        ];
       }
       const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
       if (errors.length > 0) return errors;
