@@ -24,6 +24,7 @@ export function startReports(
   stack: AsyncDisposableStack,
 ): void {
   const startedAt = new Date().toISOString();
+  const digests = sharedDigests(secrets);
   const reporting = { id: randomUUID(), role: config.role, version: VERSION, host: hostname(), startedAt };
   const report = async () => {
     const [bytes, records, bytesLeft] = [spool.bytesOnDisk, spool.pendingLines, await spool.bytesUntilFull()];
@@ -31,7 +32,7 @@ export function startReports(
     const accounts_near = ACCOUNT_KINDS.reduce((sum, kind) => sum + memory.summaryOf(kind).near, 0);
     await reportProcess(db, reporting, {
       ...{ parts: health.parts, spool: { records, bytes, share }, accounts_near },
-      secrets: sharedDigests(secrets),
+      secrets: digests,
     });
     return false;
   };

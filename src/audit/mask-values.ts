@@ -108,8 +108,9 @@ const UNICODE_ESCAPE = /(?<!\\)\\+u([0-9a-f]{4})/gi;
 /** Decodes `+` and percent escapes; leaves invalid escapes unchanged, where decodeURIComponent throws. */
 export function decode(text: string): string {
   if (!/[%+]/.test(text)) return text;
-  const spaced = text.replaceAll('+', ' ');
-  return spaced.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'));
+  return text
+    .replaceAll('+', ' ')
+    .replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'));
 }
 
 /** Returns a text, followed by the text after each round of decoding its percent and `\\u` escapes, of at most three. */

@@ -175,6 +175,5 @@ export async function loadCommand(name: string): Promise<Command | undefined> {
 
 /** Returns every command, in the order of the help. */
 export async function loadCommands(): Promise<readonly Command[]> {
-  const commands = await Promise.all(COMMAND_NAMES.map(loadCommand));
-  return commands.filter((command) => command !== undefined);
+  return (await Promise.all(COMMAND_NAMES.map(loadCommand))).filter((command) => command !== undefined);
 }

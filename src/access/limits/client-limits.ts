@@ -216,8 +216,9 @@ export class Throttle {
 
 /** Returns a hash of caller and client, so that the key has a fixed length. */
 function keyOf(address: string, clientId: string | undefined): string {
-  const pair = JSON.stringify([callerAddress(address), clientId ?? null]);
-  return createHash('sha256').update(pair).digest('base64url');
+  return createHash('sha256')
+    .update(JSON.stringify([callerAddress(address), clientId ?? null]))
+    .digest('base64url');
 }
 
 /** How far apart two wrong secrets of a client may be, in ms, to count as one run. */

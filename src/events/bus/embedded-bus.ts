@@ -413,8 +413,11 @@ export class EmbeddedBus implements EventBus {
    */
   async removeRead(): Promise<number> {
     let total = 0;
-    for (let page = { removed: 0, isDone: false }; !page.isDone && !this.#isStopped; total += page.removed)
-      page = await this.#outside(() => this.#store.removeRead());
+    for (let isDone = false; !isDone && !this.#isStopped; ) {
+      const page = await this.#outside(() => this.#store.removeRead());
+      total += page.removed;
+      isDone = page.isDone;
+    }
     return total;
   }
 
